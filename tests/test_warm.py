@@ -20,6 +20,7 @@ from structkit.automaton.distance import trim
 from structkit.compile import compile
 from structkit.errors import LimitExceeded, SchemaError, StructkitError, VocabularyError
 from structkit.guide.guide import Cursor, Guide
+from structkit.index import stored_rows
 from structkit.index.disk import store
 from structkit.index.disk.background import WRITER
 from structkit.index.distance import token_distance
@@ -129,6 +130,7 @@ TARGETS: list[AnyTarget] = [
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("STRUCTKIT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(row_files, "MIN_SECONDS", 0.0)
+    monkeypatch.setattr(stored_rows, "MIN_WORDS", 0)
     _clear_caches()
     return tmp_path
 
@@ -256,6 +258,25 @@ def test_rules_without_end_are_stored(folder: Path) -> None:
     assert _is_warm(warm) and warm.automaton.is_unbounded
     assert warm.automaton.built == guide.automaton.built
     _compare(CONDITIONS, 0, budgets=True)
+
+
+@pytest.mark.parametrize("target", [TREE, _blocks()], ids=["tree", "blocks"])
+def test_a_row_of_a_file_is_not_computed_again(target: AnyTarget, monkeypatch: pytest.MonkeyPatch) -> None:
+    guide = _compiled(target, cache=True)
+    cold = _compiled(target, cache=False)
+    for seed in range(6):
+        _walk(guide.cursor(), cold.cursor(), 20, random.Random(seed))
+    guide.save()
+    assert len(guide.index.rows)
+    _clear_caches()
+    warm = _compiled(target, cache=True)
+    monkeypatch.setattr(warm.index, "_walk", _no_walk)
+    for seed in range(6):
+        _walk(warm.cursor(), cold.cursor(), 20, random.Random(seed))
+
+
+def _no_walk(*_: object, **__: object) -> None:
+    pytest.fail("a row is computed")
 
 
 def test_a_python_type_has_no_file_but_its_free_text_has(folder: Path) -> None:

@@ -323,11 +323,11 @@ class Budgets:
         automaton, shortest = self.index.automaton, self.index.shortest
         frames = [frame for frame in state.frames if shortest_length(shortest, frame) <= _MAX_TOKENIZED_BYTES]
         if not automaton.has_distinct:
-            return self.index.fewest_tokens(shortest_texts(shortest, frames))
+            return self.index.texts.fewest_tokens(shortest_texts(shortest, frames))
         frames.sort(key=lambda frame: (shortest_length(shortest, frame), frame.state, frame.count))
         texts = (shortest_distinct(shortest, frame, state.buffer) for frame in frames[:_MAX_TEXTS])
         text, added = next((found for found in texts if found is not None), (b"", None))
-        tokens = self.index.tokenize(text) or ()
+        tokens = self.index.texts.tokenize(text) or ()
         state.completion_texts = added if tokens else None
         return tokens
 
@@ -337,7 +337,7 @@ class Budgets:
         if not index.automaton.has_distinct:
             return ()
         text = short_text(index.shortest, index.reader, state.frames, state.buffer, fuel)
-        return (index.tokenize(text) or ()) if text else ()
+        return (index.texts.tokenize(text) or ()) if text else ()
 
     def _is_long(self, state: State) -> bool:
         return self._shortest_length(state) > self._max_searched_bytes
@@ -450,7 +450,7 @@ class Budgets:
             for prefix in open_texts(state):
                 for text in written:
                     if text.startswith(prefix):
-                        conflicting.update(self.index.prefix_and_extension_tokens(text[len(prefix) :]))
+                        conflicting.update(self.index.texts.prefix_and_extension_tokens(text[len(prefix) :]))
         return {
             token for token in conflicting if groups.group_of[token] >= 0 and fits[groups.group_of[token]]
         }

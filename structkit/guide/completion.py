@@ -112,7 +112,7 @@ class CompletionSearch:
         """Return the tokens of a shortest text; empty if it is long or has more tokens."""
         shortest = self._index.shortest
         frames = [frame for frame in state.frames if shortest_length(shortest, frame) <= _MAX_TOKENIZED_BYTES]
-        tokens = self._index.fewest_tokens(shortest_texts(shortest, frames))
+        tokens = self._index.texts.fewest_tokens(shortest_texts(shortest, frames))
         return tokens if len(tokens) <= max_tokens else ()
 
     def _search(

@@ -92,7 +92,7 @@ class HealedCursor(Cursor):
         if not self.pending_prompt:
             return None
         mask = np.zeros(self.guide.vocabulary.mask_words, np.uint32)
-        tokens = np.array(self.guide.index.prefix_and_extension_tokens(self.pending_prompt), np.int64)
+        tokens = np.array(self.guide.index.texts.prefix_and_extension_tokens(self.pending_prompt), np.int64)
         np.bitwise_or.at(mask, tokens >> 5, np.left_shift(1, tokens & 31).astype(np.uint32))
         return mask
 
@@ -157,8 +157,8 @@ class HealedCursor(Cursor):
         pending, index, tokens = self.pending_prompt, self.guide.index, self.guide.vocabulary.tokens
         return [
             token
-            for token in index.prefix_tokens(pending)
-            if len(tokens[token]) == len(pending) or index.tokenize(pending[len(tokens[token]) :])
+            for token in index.texts.prefix_tokens(pending)
+            if len(tokens[token]) == len(pending) or index.texts.tokenize(pending[len(tokens[token]) :])
         ]
 
     def can_cross(self) -> bool:
@@ -214,7 +214,7 @@ class _Crossing:
     def _walk(self) -> None:
         """Collect the rows from the trie node of the prefix, as for a frame that a token enters from a called rule."""
         index = self._index
-        node = index.trie_node(self._prefix)
+        node = index.texts.trie_node(self._prefix)
         self._mask, self._max_cost_after = np.zeros(index.vocabulary.mask_words, np.uint32), 0
         self._reached.clear()
         for frame in self._state.frames if node is not None else ():

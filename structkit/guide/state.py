@@ -320,11 +320,11 @@ def possible_repeats(state: State, index: Index, *, finished_only: bool = False)
         while isinstance(at, Frame) and at.inside_distinct:
             rule = automaton.rule_of[above.state]
             if finished_only and index.reader.unique.is_unrestricted(rule):
-                found.update(index.extension_tokens(forbidden_suffixes(at, state.buffer)))
+                found.update(index.texts.extension_tokens(forbidden_suffixes(at, state.buffer)))
             # The rule of a single key has one text, and is not entered if that text was written before.
             elif automaton.sole_text(rule) is None:
                 for rest in forbidden_suffixes(at, state.buffer):
-                    found.update(index.prefix_and_extension_tokens(rest))
+                    found.update(index.texts.prefix_and_extension_tokens(rest))
             above, at = at, at.below
     return found
 

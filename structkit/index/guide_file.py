@@ -1,7 +1,6 @@
-"""The cache file of a guide: the rules built so far and their token distances.
+"""The cache file of a guide: the rules built so far, their token distances, and the rows that take long.
 
-A guide read from its file needs no parsing, lowering or building of the target. Its rows are computed again, because
-that is faster than reading them, except those in `structkit.index.rows.row_files`.
+A guide read from its file needs no parsing, lowering or building of the target.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from structkit.index.disk import store
 from structkit.index.disk.background import WRITER
 from structkit.index.distance.token_distance import TokenDistance
 from structkit.index.rows.row_files import RowFiles
+from structkit.index.stored_rows import ROW_LAYOUT, RowArrays, StoredRows
 
 __all__ = ["DiskKey", "GuideFile", "GuideSaver", "load_guide"]
 
@@ -31,6 +31,7 @@ GUIDE_LAYOUT: store.ArrayLayout = dict(
             **dict.fromkeys(("is_exact", "is_unbounded"), ("bool", 1)),
             "token_distances": ("int32", 2),
             "source": ("uint8", 1),
+            **ROW_LAYOUT,
         }.items(),
         key=lambda item: item[1][0],
     )
@@ -70,6 +71,7 @@ class GuideFile:
         is_exact: Whether the token distances are exact; then all rules are built.
         is_unbounded: Whether there are ever more rules to build.
         source: uint8[...], the serialized target, from which further rules are built.
+        rows: The rows that take long to compute.
     """
 
     tables: Tables
@@ -77,6 +79,7 @@ class GuideFile:
     is_exact: bool
     is_unbounded: bool
     source: NDArray[np.uint8]
+    rows: RowArrays
 
 
 def load_guide(address: str) -> GuideFile | None:
@@ -90,6 +93,7 @@ def load_guide(address: str) -> GuideFile | None:
         bool(arrays["is_exact"].item()),
         bool(arrays["is_unbounded"].item()),
         cast("NDArray[np.uint8]", arrays["source"]),
+        RowArrays._make(arrays[name] for name in RowArrays._fields),
     )
 
 
@@ -100,7 +104,8 @@ class GuideSaver:
         key: Where the guide is stored.
         automaton: The automaton.
         distance: The token distances.
-        rows: The rows that take long to compute.
+        files: The files of rows that many guides share.
+        rows: The guide's own rows that take long to compute.
         initial_rules: The number of rules of the compiled guide.
         guide_file: The file from which the guide was read, if any.
     """
@@ -110,7 +115,8 @@ class GuideSaver:
         key: DiskKey,
         automaton: Automaton,
         distance: TokenDistance,
-        rows: RowFiles,
+        files: RowFiles,
+        rows: StoredRows,
         initial_rules: int,
         guide_file: GuideFile | None,
     ) -> None:
@@ -118,6 +124,7 @@ class GuideSaver:
         self._serialize = key.serialize
         self._automaton = automaton
         self._distance = distance
+        self._files = files
         self._rows = rows
         self._initial_rules = initial_rules
         self._stored_rules = 0 if guide_file is None else initial_rules
@@ -132,14 +139,14 @@ class GuideSaver:
     @property
     def has_new_parts(self) -> bool:
         """Whether `save` would write a file."""
-        return self._has_new_rules or self._rows.has_unsaved
+        return self._needs_file or self._files.has_unsaved
 
     def is_worth_it(self, compile_seconds: float) -> bool:
         """Return whether to store the guide: it took long to compile, or sequences had to build rules or rows."""
         if self._is_queued or not self.has_new_parts:
             return False
-        has_grown = len(self._automaton.built) > self._initial_rules
-        return has_grown or compile_seconds >= MIN_SECONDS or self._rows.has_unsaved
+        has_grown = len(self._automaton.built) > self._initial_rules or self._rows.has_new
+        return has_grown or compile_seconds >= MIN_SECONDS or self._files.has_unsaved
 
     def save_soon(self) -> None:
         """Let the background thread store what is new."""
@@ -153,7 +160,7 @@ class GuideSaver:
 
     def save(self) -> Iterator[None]:
         """Store what is new; yield after each file."""
-        if self._has_new_rules:
+        if self._needs_file:
             if self._source is None:
                 self._source = np.frombuffer(self._serialize(), np.uint8)
             if len(self._source):
@@ -161,17 +168,20 @@ class GuideSaver:
                 yield
             else:
                 self._address = ""
-        yield from self._rows.save()
+        yield from self._files.save()
 
     @property
-    def _has_new_rules(self) -> bool:
+    def _needs_file(self) -> bool:
+        """Whether enough rules or rows are new for a new file of the guide."""
         automaton = self._automaton
         if not self._address or (automaton.is_unbounded and automaton.tables.nbytes > _MAX_UNBOUNDED):
             return False
-        return _NEW_PART * (len(automaton.built) - self._stored_rules) > self._stored_rules
+        new = len(automaton.built) - self._stored_rules
+        return _NEW_PART * new > self._stored_rules or self._rows.has_new
 
     def _save_rules(self, source: NDArray[np.uint8]) -> None:
-        # The distances are read last, so that they cover all rules of the tables.
+        # The rows are read first and the distances last, so that the tables have the rows' states, and distances.
+        rows = self._rows.pack()
         is_exact, tables = self._distance.is_exact, self._automaton.tables
         token_distances = self._distance.distances
         states, rules = len(tables.row), len(tables.start)
@@ -187,6 +197,7 @@ class GuideSaver:
             "is_exact": np.array([is_exact]),
             "is_unbounded": np.array([self._automaton.is_unbounded]),
             "source": source,
+            **rows._asdict(),
         }
         store.save(self._address, GUIDE_LAYOUT, arrays, self._automaton.limits.disk_bytes)
         self._stored_rules = int(np.count_nonzero(tables.start != UNBUILT))

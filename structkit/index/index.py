@@ -7,7 +7,6 @@ computed on first use.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from functools import cached_property
 from threading import Lock
 
@@ -22,7 +21,6 @@ from structkit.automaton.runtime.reader import Reader
 from structkit.automaton.runtime.shortest import ShortestPaths
 from structkit.automaton.runtime.stack import Below, Frame, FrameSet, min_stack_cost
 from structkit.index.bounds import labelled_bound
-from structkit.index.distance import tokenize
 from structkit.index.distance.token_distance import TokenDistance
 from structkit.index.guide_file import DiskKey, GuideFile, GuideSaver
 from structkit.index.rows import walk_kernels
@@ -35,6 +33,8 @@ from structkit.index.rows.scratch import ScratchPool, scratch_pool
 from structkit.index.rows.simple_kernels import walk_simple
 from structkit.index.rows.subtrees import nodes_before
 from structkit.index.similar_rows import SimilarRows
+from structkit.index.stored_rows import StoredRows
+from structkit.index.token_texts import TokenTexts
 from structkit.index.trie_arrays import trie_arrays
 from structkit.limits import Work
 from structkit.vocabulary.trie import sorted_set
@@ -73,6 +73,7 @@ class Index:
 
     Attributes:
         reader: Reads texts against the automaton.
+        texts: Finds the tokens of texts.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Index:
         self.automaton = automaton
         self.reader = Reader(automaton)
         self.vocabulary = vocabulary
+        self.texts = TokenTexts(vocabulary.trie)
         self.rows: RowCache[RowKey, Row] = RowCache(automaton.limits.row_bytes)
         if guide_file is None:
             self._token_distance = TokenDistance(automaton, vocabulary)
@@ -97,7 +99,6 @@ class Index:
         jit.load_kernels()
         self._trie, self._simple_trie = trie_arrays(vocabulary)
         self._tables_without_distinct: dict[frozenset[int], tuple[Tables, Tables]] = {}
-        self._exit_numbers: dict[bytes, int] = {}
         self._numbering = Lock()
 
     @cached_property
@@ -108,7 +109,8 @@ class Index:
             return None
         limits = self.automaton.limits
         files = row_files(self.vocabulary, limits.row_bytes, limits.disk_bytes)
-        return GuideSaver(key, self.automaton, self._token_distance, files, initial_rules, guide_file)
+        parts = self.automaton, self._token_distance, files, self._stored_rows
+        return GuideSaver(key, *parts, initial_rules, guide_file)
 
     # What the first mask of most targets does not need is made on first use.
     @cached_property
@@ -124,6 +126,15 @@ class Index:
     @cached_property
     def _similar(self) -> SimilarRows:
         return SimilarRows(self.automaton, self.vocabulary)
+
+    @cached_property
+    def _stored_rows(self) -> StoredRows:
+        guide_file = self._disk[1]
+        return StoredRows(None if guide_file is None else guide_file.rows, self.vocabulary.mask_words)
+
+    @cached_property
+    def _exit_numbers(self) -> dict[bytes, int]:
+        return self._stored_rows.numbers
 
     @cached_property
     def _openings(self) -> RowCache[tuple[str, int, RowKey], Row]:
@@ -149,6 +160,7 @@ class Index:
         if not self.is_exact:
             self._token_distance.make_exact()
             self.rows = RowCache(self.automaton.limits.row_bytes)
+            self._stored_rows.clear()
             self.__dict__.pop("_openings", None)
 
     def row(self, frame: Frame, work: Work | None = None) -> Row:
@@ -157,7 +169,10 @@ class Index:
         row = self.rows.get(key)
         if row is None:
             if self.automaton.has_calls(self.automaton.rule_of[frame.state]):
-                row = self._similar_row(frame, work) or self._walk(_ROOT, frame, work=work)
+                row = self._stored_rows.get(key)
+                if row is None:
+                    row = self._similar_row(frame, work) or self._walk(_ROOT, frame, work=work)
+                    self._stored_rows.add(key, row)
             else:
                 row = self._regular.row(frame, key)
             self.rows.put(key, row)
@@ -187,7 +202,10 @@ class Index:
         key = self._key(self._number(exit_nodes), frame)
         row = self.rows.get(key)
         if row is None:
-            row = self._walk(exit_nodes, frame, work=work)
+            row = self._stored_rows.get(key)
+            if row is None:
+                row = self._walk(exit_nodes, frame, work=work)
+                self._stored_rows.add(key, row, exit_nodes)
             self.rows.put(key, row)
         return row
 
@@ -280,81 +298,6 @@ class Index:
     def pending_tokens(self, frame: Frame) -> int:
         """Return the tokens of the iterations that the frame still needs, plus the margin of an open distinct text."""
         return self._token_distance.pending(frame)
-
-    def tokenize(self, text: bytes) -> tuple[int, ...] | None:
-        """Return the fewest tokens that spell a text; `None` if there are none."""
-        _, tokens = self._tokenize(text)
-        return None if tokens is None else tuple(tokens.tolist())
-
-    def fewest_tokens(self, texts: Iterable[bytes]) -> tuple[int, ...]:
-        """Return the fewest tokens that spell one of the texts; empty if no text can be spelled.
-
-        Texts at the end of another cost nothing more, so that the shortest texts of all iterations of a rule cost as
-        much as the longest.
-        """
-        longest: list[tuple[bytes, list[int]]] = []
-        best, tokens, fewest = b"", None, UNREACHABLE
-        for text in sorted(texts, key=len, reverse=True):
-            spelled = None
-            costs = next((costs[-1 - len(text) :] for end, costs in longest if end.endswith(text)), None)
-            if costs is None:
-                found, spelled = self._tokenize(text)
-                costs = found.tolist()
-                longest.append((text, costs))
-            if costs[0] < fewest:
-                best, tokens, fewest = text, spelled, costs[0]
-        return tuple(tokens.tolist()) if tokens is not None else self.tokenize(best) or ()
-
-    def _tokenize(self, text: bytes) -> tuple[NDArray[np.int64], NDArray[np.int32] | None]:
-        """Return the fewest tokens from each byte on, and those of the whole text; `None` if there are none."""
-        trie = self.vocabulary.trie
-        (costs, ends), tokens = np.empty((2, len(text) + 1), np.int64), np.empty(len(text), np.int32)
-        found = tokenize.tokenize(
-            trie.byte, trie.end, trie.first, trie.token_ids, np.frombuffer(text, np.uint8), costs, ends, tokens
-        )  # fmt: skip
-        return costs, tokens[:found] if found >= 0 else None
-
-    def trie_node(self, text: bytes) -> int | None:
-        """Return the trie node of a text; `None` if no token starts with it."""
-        nodes = self._nodes(text)
-        return int(nodes[-1]) if len(nodes) == len(text) else None
-
-    def prefix_tokens(self, text: bytes) -> list[int]:
-        """Return the tokens that are a prefix of a text."""
-        trie = self.vocabulary.trie
-        return [
-            token
-            for node in self._nodes(text).tolist()
-            for token in trie.token_ids[trie.first[node] : trie.first[node + 1]].tolist()
-        ]
-
-    def prefix_and_extension_tokens(self, text: bytes) -> list[int]:
-        """Return the tokens that are a prefix of a text, and the tokens that start with the text."""
-        trie, node = self.vocabulary.trie, self.trie_node(text) if text else None
-        tokens = self.prefix_tokens(text)
-        if node is not None:
-            tokens += trie.token_ids[trie.first[node + 1] : trie.first[trie.end[node]]].tolist()
-        return tokens
-
-    def extension_tokens(self, texts: Sequence[bytes]) -> list[int]:
-        """Return the tokens that start with one of the texts, which are sorted."""
-        trie, tokens = self.vocabulary.trie, []
-        strange: bytes | None = None
-        for text in texts:
-            if not text or (strange is not None and text.startswith(strange)):
-                continue
-            nodes = self._nodes(text)
-            if len(nodes) < len(text):
-                strange = text[: len(nodes) + 1]
-            else:
-                tokens += trie.token_ids[trie.first[nodes[-1]] : trie.first[trie.end[nodes[-1]]]].tolist()
-        return tokens
-
-    def _nodes(self, text: bytes) -> NDArray[np.int32]:
-        """The trie nodes along a text, as far as the trie goes."""
-        trie = self.vocabulary.trie
-        nodes = np.empty(len(text), np.int32)
-        return nodes[: tokenize.trie_path(trie.byte, trie.end, np.frombuffer(text, np.uint8), nodes)]
 
     def group_tokens(
         self, signatures: NDArray[np.int64], mask: NDArray[np.uint32]

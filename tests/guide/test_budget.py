@@ -206,7 +206,7 @@ def test_a_bound_with_room_is_the_length_of_some_completion(name: str, seed: int
     if of._distinct.has_room(state, bound, state.frames):
         text = short_text(guide.index.shortest, guide.reader, state.frames, state.buffer, Fuel(100_000))
         assert text is not None
-        assert len(guide.index.tokenize(text) or ()) <= bound
+        assert len(guide.index.texts.tokenize(text) or ()) <= bound
 
 
 def test_a_completion_is_found_when_short_texts_are_used_up() -> None:

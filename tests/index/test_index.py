@@ -226,12 +226,12 @@ def test_upper_bounds_are_at_least_the_shortest_completion(rules: Rules, text: s
         for byte in shortest:
             frames = automaton.step(frames, byte)
         assert automaton.is_accepting(frames)
-        assert len(index.tokenize(shortest) or ()) <= index.upper_bound(frame) < UNREACHABLE
+        assert len(index.texts.tokenize(shortest) or ()) <= index.upper_bound(frame) < UNREACHABLE
 
 
 @given(texts)
 def test_tokenize_equals_the_simple_one(text: str) -> None:
-    tokens = Index(_ANY, V).tokenize(text.encode())
+    tokens = Index(_ANY, V).texts.tokenize(text.encode())
     assert (None if tokens is None else len(tokens)) == plain.split(V, text.encode())
     assert tokens is None or b"".join(V.tokens[token] for token in tokens) == text.encode()
 
@@ -240,8 +240,8 @@ def test_tokenize_equals_the_simple_one(text: str) -> None:
 def test_the_fewest_tokens_of_several_texts_are_those_of_one(lines: list[str], cut: int) -> None:
     several = [line.encode() for line in lines] + [line.encode()[cut:] for line in lines]
     index = Index(_ANY, V)
-    counts = [len(tokens) for text in several if text and (tokens := index.tokenize(text)) is not None]
-    found = index.fewest_tokens(filter(None, several))
+    counts = [len(tokens) for text in several if text and (tokens := index.texts.tokenize(text)) is not None]
+    found = index.texts.fewest_tokens(filter(None, several))
     assert len(found) == min(counts, default=0)
     assert not found or b"".join(V.tokens[token] for token in found) in several
 

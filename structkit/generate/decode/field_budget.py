@@ -69,7 +69,7 @@ class FieldBudgets:
         candidates = [
             token
             for byte in _CLOSING.get(kind, b"")
-            for token in self._guide.index.prefix_and_extension_tokens(bytes((byte,)))
+            for token in self._guide.index.texts.prefix_and_extension_tokens(bytes((byte,)))
         ]
         tokens = self._guide.vocabulary.tokens
         closing = np.zeros_like(mask)

@@ -82,7 +82,7 @@ class RejectedTexts:
         tokens = guide.vocabulary.tokens
         for _, banned in self._extensions(text):
             rest = cursor.pending_prompt + banned[len(text) :]
-            for token in guide.index.prefix_and_extension_tokens(rest):
+            for token in guide.index.texts.prefix_and_extension_tokens(rest):
                 if tokens[token].startswith(rest):
                     mask[token >> 5] &= ~np.uint32(1 << (token & 31))
         if not self.may_stop(text):
