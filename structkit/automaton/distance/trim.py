@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -94,13 +94,15 @@ def measure_labelled(dfa: Dfa, length: Callable[[RuleKey, int | None], int]) -> 
             rows.append((state, len(lengths), target, operation))
             lengths.append(length(key, label))
     plain = replace(dfa, calls=np.array(rows, np.int32).reshape(-1, 4), callees=("",) * len(lengths))
+    of_callees = np.array(lengths, np.int32)
 
-    def measured(states: Iterable[int] | None) -> TrimmedRule:
-        final = dfa.final if states is None else np.zeros_like(dfa.final)
-        final[list(states or ())] = True
-        return measure_rule(replace(plain, final=final), lengths)[0]
+    def measured(states: list[int]) -> TrimmedRule:
+        final = np.zeros_like(dfa.final)
+        final[states] = True
+        return measure_rule(plain, of_callees, final)[0]
 
-    found = measured([state for states in own.values() for state in states] if own else None)
+    every = [state for states in own.values() for state in states]
+    found = measured(every) if own else measure_rule(plain, of_callees)[0]
     distance = found.distance
     for state, ends in returns.items():
         distance[state] = max(distance[target] for _, target in ends)
@@ -135,14 +137,23 @@ def _cached_trim(dfa: Dfa) -> TrimmedRule:
     return measure_rule(dfa, ())[0]
 
 
-def measure_rule(dfa: Dfa, callee_lengths: Sequence[int]) -> tuple[TrimmedRule, int]:
-    """Return the distances of one rule, given the lengths of its callees, and the maximum distance."""
+def measure_rule(
+    dfa: Dfa, callee_lengths: Sequence[int] | NDArray[np.int32], final: NDArray[np.bool_] | None = None
+) -> tuple[TrimmedRule, int]:
+    """Return the distances of one rule, given the lengths of its callees, and the maximum distance.
+
+    Args:
+        dfa: The rule's automaton.
+        callee_lengths: For each callee the bytes of a text.
+        final: bool[states], the ends to which distances are measured; by default the rule's.
+    """
     states, width = dfa.targets.shape
     callees, calls = len(callee_lengths), len(dfa.calls)
     of_states = np.zeros((STATE_COLUMNS, states + callees + 1), np.int32)
     of_rules = np.zeros((RULE_COLUMNS, callees + 1), np.int32)
     max_distance = measure(
-        dfa.targets.ravel(), width, dfa.classes, dfa.final, dfa.calls, dfa.distinct, np.array(callee_lengths, np.int32),
+        dfa.targets.ravel(), width, dfa.classes, dfa.final if final is None else final, dfa.calls, dfa.distinct,
+        np.asarray(callee_lengths, np.int32),
         dfa.min_count, np.zeros(states + callees, np.bool_), of_states, np.empty((CALL_COLUMNS, calls), np.int32),
         np.empty(calls, np.bool_), of_rules, np.empty((1, 256), np.uint8), np.empty(callees + 1, np.bool_),
         np.empty((states * width, MOVE_COLUMNS), np.int32),
