@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -45,6 +46,7 @@ from structkit.guide.state import (
     reachable_rows,
 )
 from structkit.index.index import UNREACHABLE, Index
+from structkit.limits import Work
 
 __all__ = ["Budgets"]
 
@@ -374,12 +376,19 @@ class Budgets:
     def _budget_mask(self, state: State, remaining: int) -> NDArray[np.uint32]:
         union = np.zeros(self.index.vocabulary.mask_words, np.uint32)
         known: dict[Frame | FrameSet, int] = {}
+        walks = []
         for exits, frame, row in reachable_rows(state, self.index):
-            below = self.index.upper_bound(frame.below, known)
-            if row.max_cost_after + self.index.pending_tokens(frame) + below <= remaining:
-                row.mask.or_into(union)  # of many frames, most have room for any token
-            elif below <= remaining:
-                self.index.row_within_budget(exits, frame, remaining - below, 0, None).mask.or_into(union)
+            left = remaining - self.index.upper_bound(frame.below, known)
+            lacking = row.max_cost_after + self.index.pending_tokens(frame) - left
+            if lacking <= 0:
+                row.mask.or_into(union)
+            elif left >= 0:
+                walks.append((lacking, left, exits, frame, row))
+        # Of many frames, most have tokens that others allow; those with the most room allow the most.
+        work = Work(self.index.automaton.limits.work)
+        for _, left, exits, frame, row in sorted(walks, key=itemgetter(0)):
+            if (row.mask.dense(len(union)) & ~union).any():
+                self.index.row_within_budget(exits, frame, left, 0, None, work).mask.or_into(union)
         return union
 
     def _searched(self, state: State, remaining: int) -> NDArray[np.uint32]:

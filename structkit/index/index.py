@@ -100,6 +100,7 @@ class Index:
         self._trie, self._simple_trie = trie_arrays(vocabulary)
         self._tables_without_distinct: dict[frozenset[int], tuple[Tables, Tables]] = {}
         self._numbering = Lock()
+        self._last_many = NO_EXIT_NODES, -1, NO_EXIT_NODES
 
     @cached_property
     def saver(self) -> GuideSaver | None:
@@ -196,9 +197,13 @@ class Index:
         """Return the row of a frame for the tokens that enter it at trie nodes from the rule above; see `row`."""
         is_many = len(exit_nodes) * _MANY_EXITS > len(self.vocabulary.trie)
         if is_many and self.automaton.byte_only.item(frame.state):
-            # The other nodes have no effect, and differ for each count of the rule above.
-            leaving = self.automaton.tables.bytes_from(frame.state)
-            exit_nodes = exit_nodes[nodes_before(self.vocabulary, leaving.tobytes())[exit_nodes]]
+            entered, state, few = self._last_many
+            if entered is not exit_nodes or state != frame.state:  # else only the count is another
+                # The other nodes have no effect, and differ for each count of the rule above.
+                leaving = self.automaton.tables.bytes_from(frame.state)
+                few = exit_nodes[nodes_before(self.vocabulary, leaving.tobytes())[exit_nodes]]
+                self._last_many = exit_nodes, frame.state, few
+            exit_nodes = few
         key = self._key(self._number(exit_nodes), frame)
         row = self.rows.get(key)
         if row is None:
@@ -226,8 +231,7 @@ class Index:
             frame: The row's.
             row: The row.
             finished_only: Whether texts count only if they end inside the token too, or come to where there is an
-                end of what
-                they may continue with.
+                end of what they may continue with.
         """
         begin, few = (
             (-1, -1)
@@ -258,19 +262,16 @@ class Index:
         remaining: int,
         salt: int,
         signatures: NDArray[np.int64] | None,
+        work: Work | None = None,
     ) -> Row:
         """Like `row` and `continuation_row`, for tokens after which `remaining` tokens can end the rule; not cached.
 
         `signatures` (int64[size]) receives for each such token a hash of where it leads, `salt` standing for what is
         below.
         """
-        return self._walk(
-            _ROOT if exit_nodes is None else exit_nodes,
-            frame,
-            remaining,
-            salt,
-            _NO_SIGNATURES if signatures is None else signatures,
-        )
+        nodes = _ROOT if exit_nodes is None else exit_nodes
+        signatures = _NO_SIGNATURES if signatures is None else signatures
+        return self._walk(nodes, frame, remaining, salt, signatures, work=work)
 
     def upper_bound(self, frame: Below, known: dict[Frame | FrameSet, int] | None = None) -> int:
         """Return an upper bound on the tokens from a frame, through the frames below it, to the end of the text.

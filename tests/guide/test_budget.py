@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import random
 import time
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +18,8 @@ from structkit.automaton.runtime.stack import SeenTexts
 from structkit.guide import budget as budgets
 from structkit.guide.guide import Cursor
 from structkit.guide.state import distinct_texts
+from structkit.index.index import Index
+from structkit.index.rows.arena import ARENA_SIZE
 from structkit.targets.targets import read_target
 from structkit.testing import byte_vocabulary, small_vocabulary
 from tests.shared import cases
@@ -348,3 +352,34 @@ def test_tokens_of_a_group_lead_to_the_same_frames_where_texts_have_several_pars
             for token in np.flatnonzero(found.group_of == group).tolist()[:40]:
                 after = step(cursor.state, token)
                 assert sorted((frame.state, frame.count) for frame in after.frames) == expected
+
+
+def test_few_frames_are_walked_where_others_allow_their_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts inside of counts have a frame for each pair of them, and one with room allows what the others do."""
+    walk, walks = Index.row_within_budget, []
+
+    def counted(*arguments: Any) -> Any:
+        walks.append(arguments)
+        return walk(*arguments)
+
+    monkeypatch.setattr(Index, "row_within_budget", counted)
+    grammar = sk.Grammar('start ::= #"(.{0,100}a){100}";', syntax="kbnf")
+    cursor, chance = sk.compile(grammar, small_vocabulary(), cache=False).cursor(), random.Random(1)
+    budget = cursor.min_tokens_to_end() + 9
+    for left in range(budget, budget - 20, -1):
+        cursor.advance(chance.choice(_allowed(cursor, left)))
+    assert len(walks) <= 5, "one for each of up to 20 frames in each mask before"
+
+
+def test_the_walks_of_a_mask_under_a_budget_share_their_work() -> None:
+    pattern = "|".join(f"{chr(97 + n)}.{{{20 - n}}}z" for n in range(10))
+    guide = sk.compile({"type": "string", "pattern": pattern}, small_vocabulary(), cache=False)
+    cursor, chance = guide.cursor(), random.Random(1)
+    budget = cursor.min_tokens_to_end() + 9
+    for left in range(budget, budget - 6, -1):
+        cursor.advance(chance.choice(_allowed(cursor, left)))
+    assert _allowed(cursor, budget - 6)
+    automaton = guide.index.automaton
+    automaton.limits = replace(automaton.limits, work=2 * ARENA_SIZE)
+    with pytest.raises(sk.LimitExceeded, match="the search for the tokens of a mask exceeds the limit work"):
+        _allowed(cursor, budget - 6)
