@@ -489,9 +489,11 @@ def _exactly(character: str) -> UncertainClass:
     return UncertainClass.exactly(single_char(character))
 
 
+@lru_cache(maxsize=1024)
 def _leaf(atom: CharClass | Anchor) -> AnchoredNode:
     if isinstance(atom, Anchor):
         return atom
+    atom = char_class(atom.ranges)  # an escape can name a surrogate, as an end of a range
     if not atom.ranges:
         return NEVER
     (first, last), *others = atom.ranges

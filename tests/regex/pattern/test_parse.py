@@ -287,3 +287,12 @@ def test_patterns_can_have_many_distinct_characters() -> None:
     text = "".join(map(chr, range(0x4E00, 0x4E00 + 9000)))
     assert parse(text, search=False, unicode=True) == LiteralText(text)
     assert holds(parse(f"[{text}]+", search=False, unicode=True), text)
+
+
+@pytest.mark.parametrize("half", ["\ud800", r"\ud800", r"\udc80"], ids=ascii)
+@pytest.mark.parametrize(("unicode", "rust"), [(False, False), (True, False), (True, True)])
+def test_half_of_a_surrogate_pair_is_no_text(half: str, unicode: bool, rust: bool) -> None:
+    """The bytes of `\ud800` do not exist, and `\udc80` was read as the byte 80, which is no UTF-8."""
+    for pattern in (f"[{half}]|b", f"[{half}b]", f"[{half}-{half}b]", f"{half}x|b"):
+        node = parse(pattern, search=False, unicode=unicode, rust=rust)
+        assert node == LiteralText("b"), pattern
