@@ -284,6 +284,7 @@ def test_a_failed_call_has_an_error_and_its_run_has_one_if_it_ends(spans: Spans)
         "execute_tool refuse": "structkit.errors.ToolError",
         "execute_tool fail": "KeyError",
     }
+    assert "gen_ai.response.finish_reasons" not in dict(spans.named("invoke_agent").attributes or {})
     assert SECRET not in spans.everything()
 
 

@@ -64,6 +64,7 @@ def test_an_exception_of_a_tool_keeps_its_type_and_carries_the_record(
     assert [(each.name, each.raised) for each in record.calls] == [("sold", None), ("stock", caught.value)]
     assert [each.kind for each in record.messages] == ["user", "calls", "output", "calls", "output"]
     assert "Sugar" not in str(record.messages[-1])
+    assert "trace=" not in repr(record)
     assert record.steps == 2
     assert record.usage.generated_tokens > 0
 
