@@ -25,6 +25,7 @@ class RuleNames:
         self._reserved = reserved
         self._definitions = definitions
         self._last: dict[str, str] = {}
+        self._newest: dict[str, str] = {}
         self._known: dict[tuple[str, Node], str] = {}
 
     def of(self, path: str, node: Node) -> str:
@@ -44,9 +45,10 @@ class RuleNames:
             self._known[path, self._rules[last]] = last
             name = self._known.get((path, node))
         if name is None:
-            name = last or f"#{path}"
+            name = self._newest.get(path, f"#{path}")  # the names before it are taken
             while self._rules.get(name, node) != node or self._is_taken(name):
                 name += "'"
+            self._newest[path] = name
         self._last[path] = name
         return name
 
