@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 import structkit as sk
+from structkit.generate.correct.seams import word_start
 
 
 class Person(BaseModel):
@@ -184,3 +185,9 @@ def test_no_seam_changes_a_value(cuts: list[int], ends: str) -> None:
     make: Callable[..., Any] = sk.from_function
     result = sk.generate(make(function), "?", Ticket, max_corrections=50)
     assert result.text == TEXT
+
+
+def test_the_last_word_of_a_long_text_is_found() -> None:
+    text = b'{"name": "' + b"Ana " * 30
+    assert word_start(text + b"Sou") == len(text)
+    assert word_start(text + b"S" * 41) == len(text) + 41, "as long as no word is"

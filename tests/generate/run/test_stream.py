@@ -189,6 +189,16 @@ def test_what_is_refused_is_told_and_taken_back() -> None:
     assert len(stream.result.attempts) == 2
 
 
+def test_a_stream_shows_how_it_ended() -> None:
+    stream = sk.stream(ScriptedModel(["3"]), "x", int)
+    assert repr(stream).endswith("0 characters so far>")
+    assert list(stream) and repr(stream).endswith("ended with 3>")
+    failed = sk.stream(ScriptedModel(["x"]), "x", int)
+    with pytest.raises(sk.StructkitError):
+        list(failed)
+    assert repr(failed).endswith("failed with ScriptError>")
+
+
 def test_text_that_is_not_json_only_grows() -> None:
     events = list(sk.stream(ScriptedModel(["abc abc"]), "x", sk.Regex("[a-c ]+")))
     assert "".join(event.text for event in events if isinstance(event, sk.TextDelta)) == "abc abc"
@@ -275,6 +285,11 @@ def test_a_refused_value_is_named() -> None:
     texts = ['{"name": "Ana", "age": 3}', '{"name": "Ana", "age": 34}']
     events = list(sk.stream(ScriptedModel(texts), "x", Grown))
     assert [event.path for event in events if isinstance(event, sk.FieldRetracted)] == ["age"]
+    # What was not refused is not told again.
+    assert [event.path for event in events if isinstance(event, sk.FieldStart)] == ["$", "name", "age", "age"]
+    end = events[-1]
+    assert isinstance(end, sk.StreamEnd)
+    assert end.result.usage.discarded_tokens == 2, "the number, and the brace that ended it"
 
 
 def test_a_task_that_is_cancelled_in_the_middle_of_a_step_closes_its_stream() -> None:
