@@ -66,7 +66,7 @@ class ShortestPaths:
 
     Attributes:
         automaton: The automaton, all of whose rules are built.
-        distance: int32[states], the fewest bytes; `structkit.automaton.core.kernels.FAR` where there is no end.
+        distance: int32[states], the fewest bytes; `structkit.automaton.core.kernels.UNREACHABLE` where there is no end.
         first_step: int32[states], the first step of a shortest way: a byte, `-1 - call`, or `kernels.END`.
         bytes_per_iteration: int32[rules], the bytes of one round of the rule's counted repetition.
         first_byte: uint8[rules, 256], a byte of each class.

@@ -1,6 +1,6 @@
 """The disk cache: named arrays under a content address. No other module writes files.
 
-A file consists of `MAGIC`, the CRC-32 of the rest, a hash of the key, the shapes of the arrays, and the arrays, where
+A file consists of `_MAGIC`, the CRC-32 of the rest, a hash of the key, the shapes of the arrays, and the arrays, where
 each dtype starts at a multiple of eight bytes. The reader knows the names and dtypes. A file is written to a temporary
 name and then moved, so that readers never see an incomplete file. A file that does not match its checksum or key is
 deleted and written again. The source of structkit is part of every key, so files of other versions are not read.
@@ -53,7 +53,7 @@ SOURCE_PARTS = (
 
 _MAGIC = b"structkit-cache\n"
 _HEAD = struct.Struct("<16sI16s4x")
-"""`MAGIC`, the checksum, and the address."""
+"""`_MAGIC`, the checksum, and the address."""
 
 _ADDRESS, _OUTLINE = 16, 4
 """Size of an address, and of the outline at its beginning, in bytes."""
