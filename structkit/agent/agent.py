@@ -27,7 +27,7 @@ from structkit.agent.tools.prepared import prepare_tools
 from structkit.agent.tools.tool import AnyTool, Tool, tool
 from structkit.agent.tools.toolset import Toolset
 from structkit.agent.validate import check_prompt
-from structkit.arguments.checks import check_annotation, check_count, check_type
+from structkit.arguments.checks import check_annotation, check_choice, check_count, check_type
 from structkit.arguments.names import missing_attribute, names_arguments
 from structkit.errors import AgentError
 from structkit.generate.input.arguments import check_model
@@ -250,8 +250,8 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
         check_annotation("deps_type", deps_type)
         check_type("name", name, (str, type(None)), "a string")
         check_type("allow_text", allow_text, bool, "True or False")
-        _check_choice("on_limit", on_limit, OnLimit)
-        _check_choice("errors", errors, OnError)
+        check_choice("on_limit", on_limit, get_args(OnLimit))
+        check_choice("errors", errors, get_args(OnError))
         settings = _read_settings(options)
         writing = settings.compile_settings
         ready = prepare_tools(Toolset(tools).tools, writing)
@@ -465,14 +465,6 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
 
     def _typed(self, result: object) -> AgentResult[T_co]:
         return cast("AgentResult[T_co]", result)
-
-
-def _check_choice(name: str, value: object, literal: object) -> None:
-    """Raise `ValueError` for a value that is none of the strings of a `Literal`."""
-    choices = get_args(literal)
-    if value not in choices:
-        expected = " or ".join(f'"{choice}"' for choice in choices)
-        raise ValueError(f"{name} must be {expected}, not {value!r:.60}")
 
 
 def _read_settings(options: ValidationOptions) -> Settings:

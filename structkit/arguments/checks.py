@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
+from difflib import get_close_matches
 from inspect import signature
 from numbers import Integral, Real
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import cast
 
 __all__ = [
     "check_annotation",
+    "check_choice",
     "check_count",
     "check_function",
     "check_int",
@@ -39,6 +42,24 @@ def check_annotation(name: str, value: object) -> None:
     raise TypeError(f"{name} must be a type, not {value!r:.60}; write {meant}")
 
 
+def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
+    """Check that a value is one of some strings.
+
+    Raises:
+        ValueError: It is not; the error names the one that is close to it.
+
+    >>> check_choice("syntax", "larck", ("lark", "gbnf", "kbnf"))
+    Traceback (most recent call last):
+    ValueError: syntax must be 'lark', 'gbnf' or 'kbnf', not 'larck'; write syntax='lark'
+    """
+    *others, last = choices
+    if value in (*others, last):
+        return
+    close = get_close_matches(value.lower(), (*others, last), 1) if isinstance(value, str) else []
+    remedy = f"; write {name}={close[0]!r}" if close else ""
+    raise ValueError(f"{name} must be {', '.join(map(repr, others))} or {last!r}, not {value!r:.60}{remedy}")
+
+
 def check_count(name: str, value: object, minimum: int, maximum: float = math.inf) -> None:
     """Check that a value is an integer between `minimum` and `maximum`.
 
@@ -50,7 +71,8 @@ def check_count(name: str, value: object, minimum: int, maximum: float = math.in
     Traceback (most recent call last):
     ValueError: n must be at most 2, not 3
     """
-    check_type(name, value, Integral, "an integer")
+    if value is None:
+        raise TypeError(f"{name} must be an integer, not None")
     check_int(name, cast("int", value), minimum)
     if cast("int", value) > maximum:
         raise ValueError(f"{name} must be at most {maximum:,}, not {value!r}")
@@ -66,12 +88,12 @@ def check_int(name: str, value: int | None, minimum: int) -> None:
     >>> check_int("n", None, 1)
     >>> check_int("n", "2", 1)
     Traceback (most recent call last):
-    TypeError: n must be an integer, not '2'
+    TypeError: n must be an integer, not '2'; write n=2
     """
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be an integer, not {value!r}")
+        raise TypeError(f"{name} must be an integer, not {value!r}{_unquoted(name, value, int)}")
     if value < minimum:
         raise ValueError(f"{name} must be at least {minimum}, not {value!r}")
 
@@ -95,11 +117,20 @@ def check_number(name: str, value: float, minimum: float, maximum: float, *, exc
     ValueError: top_p must be above 0 and at most 1, not 0.0
     """
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number, not {value!r}")
+        raise TypeError(f"{name} must be a number, not {value!r}{_unquoted(name, value, float)}")
     if not (minimum < value if exclusive else minimum <= value) or not value <= maximum or math.isinf(value):
         lower = f"above {minimum}" if exclusive else f"at least {minimum}"
         upper = f" and at most {maximum}" if maximum < math.inf else " and finite"
         raise ValueError(f"{name} must be {lower}{upper}, not {value!r}")
+
+
+def _unquoted(name: str, value: object, kind: type[float]) -> str:
+    """Return the remedy for a number that is a string."""
+    try:
+        kind(str(value))
+    except ValueError:
+        return ""
+    return f"; write {name}={value}" if isinstance(value, str) else ""
 
 
 def check_type(name: str, value: object, kind: type | tuple[type, ...], expected: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from structkit.arguments.checks import check_choice
 from structkit.targets.grammar import Grammar
 
 __all__ = ["DATE", "iso8601"]
@@ -61,6 +62,6 @@ def iso8601(form: Form | None = None) -> Grammar[str]:
     '2026-02-28T09:30:00+01:00'
     """
     forms = ("date", "time", "datetime", "duration")
-    if form is not None and form not in forms:
-        raise ValueError(f"form must be one of {', '.join(forms)}, not {form!r}")
+    if form is not None:
+        check_choice("form", form, forms)
     return Grammar(f"start: {form or ' | '.join(forms)}\n{_GRAMMAR}")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from typing_extensions import TypeForm
 
-from structkit.arguments.checks import check_type
+from structkit.arguments.checks import check_choice, check_type
 from structkit.arguments.names import hints_arguments
 from structkit.errors import GrammarError, SchemaError
 from structkit.grammar.read import GrammarSource, Syntax
@@ -295,10 +295,8 @@ def _check_values(syntax: str, value: str, *, uses_lark: bool, postlex: object) 
     Raises:
         ValueError: One has another value, or is for Lark's syntax alone.
     """
-    if value not in ("text", "tree"):
-        raise ValueError(f"value must be 'text' or 'tree', not {value!r}")
-    if syntax not in ("lark", "gbnf", "kbnf"):
-        raise ValueError(f"syntax must be 'lark', 'gbnf' or 'kbnf', not {syntax!r}")
+    check_choice("value", value, ("text", "tree"))
+    check_choice("syntax", syntax, ("lark", "gbnf", "kbnf"))
     if syntax != "lark" and uses_lark:
         raise ValueError("only a Lark grammar has trees and holes; write syntax='lark'")
     if syntax != "lark" and postlex is not None:

@@ -9,6 +9,7 @@ from typing import Generic, Literal, TypeVar
 
 from typing_extensions import Never
 
+from structkit.arguments.checks import check_choice
 from structkit.arguments.names import hints_arguments, names_arguments
 from structkit.errors import SchemaError
 from structkit.lowering.alternatives import option_text
@@ -169,8 +170,7 @@ class JsonSchema(TextTarget[object]):
                 remedy = f"; pass {schema.__name__} itself" if isinstance(schema, type) else remedy
                 remedy = "; write {} for any value" if schema is True else remedy
                 raise TypeError(f"JsonSchema requires schemas as dicts, not {type(schema).__name__}{remedy}")
-        if self.additional not in ("open", "closed"):
-            raise ValueError(f"additional must be 'open' or 'closed', not {self.additional!r}")
+        check_choice("additional", self.additional, ("open", "closed"))
 
 
 def short_text(text: str) -> str:

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any, cast
 
@@ -264,6 +265,36 @@ def test_a_look_for_an_attribute_imports_nothing() -> None:
         (lambda: sk.PythonCall(cast("Any", [abs])), r"write PythonCall\(\*functions\)"),
         (lambda: sk.PythonCall(cast("Any", "abs")), r"write PythonCall\(f\)"),
         (lambda: sk.Limits(states=-3), "states must be at least 0, not -3"),
+        *(
+            (partial(sk.extract, RandomModel(), "x", int, **options), f"write {meant}$")
+            for options, meant in (
+                ({"max_tokens": "10"}, "max_tokens=10"),
+                ({"temperature": "0.5"}, "temperature=0.5"),
+                ({"retries": "2"}, "retries=2"),
+                ({"on_limit": "rise"}, "on_limit='raise'"),
+                ({"order": "ANY"}, "order='any'"),
+                ({"whitespace": "compakt"}, "whitespace='compact'"),
+            )
+        ),
+        (lambda: sk.Agent(RandomModel(), errors=cast("Any", "reprot")), "write errors='report'$"),
+        (lambda: sk.Grammar("start: A", syntax=cast("Any", "larck")), "write syntax='lark'$"),
+        (
+            lambda: sk.to_regex({"type": "integer", "minimum": "3"}),
+            r"minimum must be a number, not '3'\n  write 3$",
+        ),
+        (lambda: sk.to_regex({"type": "string", "maxLength": "3"}), r"an integer, not '3'\n  write 3$"),
+        (lambda: sk.to_regex({"enum": "a"}), r"write \['a'\]$"),
+        *(
+            (
+                partial(sk.to_regex, {"$ref": reference, "$defs": {"Age": {"type": "integer"}}}),
+                f"write '{meant}'$",
+            )
+            for reference, meant in (
+                ("#/defs/Age", "#/[$]defs/Age"),
+                ("#/definitions/Age", "#/[$]defs/Age"),
+                ("#/$defs/Agee", "#/[$]defs/Age"),
+            )
+        ),
         (lambda: sk.tool(cast("Any", 3)), "a tool is a function, not 3"),
         (lambda: sk.LogitsProcessor(cast("Any", RandomModel())), "LogitsProcessor takes a guide, not <"),
         (lambda: sk.JsonSchema(cast("Any", '{"type": "string"}')), r"not str; write json.loads\(...\)"),

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import cast
 
-from structkit.arguments.checks import check_count
+from structkit.arguments.checks import check_choice, check_count
 from structkit.limits import Limits
 
 __all__ = ["check_particles", "read_particles"]
@@ -45,8 +45,7 @@ def read_particles(function: str, options: Mapping[str, object]) -> int | None:
     (None, 32)
     """
     method = options.get("sampling", "masked")
-    if method not in ("masked", "faithful"):
-        raise ValueError(f"sampling must be 'masked' or 'faithful', not {method!r}")
+    check_choice("sampling", method, ("masked", "faithful"))
     if method == "masked":
         if options.get("particles") is not None:
             raise ValueError("particles=... is for sampling='faithful'; pass both, or leave it out")

@@ -10,7 +10,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar, cast
 
-from structkit.arguments.checks import check_count, check_int, check_number, check_type, read_path
+from structkit.arguments.checks import (
+    check_choice,
+    check_count,
+    check_int,
+    check_number,
+    check_type,
+    read_path,
+)
 from structkit.arguments.names import check_names, names_arguments
 from structkit.generate.input.faithful import check_particles, read_particles
 from structkit.generate.input.options import CommonOptions, Options, StreamOptions
@@ -282,8 +289,7 @@ class Settings:
             )
         check_count("retries", self.retries, 0)
         check_count("max_corrections", self.max_corrections, 0)
-        if self.repair not in ("retry", "raise"):
-            raise ValueError(f"repair must be 'retry' or 'raise', not {self.repair!r}")
+        check_choice("repair", self.repair, ("retry", "raise"))
         if self.abstain and self.validate is not None:
             raise ValueError(
                 "abstain=... changes the value after validate=... has accepted it; use one of them"
@@ -295,10 +301,8 @@ class Settings:
         if self.particles is not None:
             limits, temperature = self.compile_settings.limits, self.sampling.temperature
             check_particles(self.particles, self.given, limits, temperature)
-        if self.finish not in ("error", "shortest"):
-            raise ValueError(f"finish must be 'error' or 'shortest', not {self.finish!r}")
-        if self.on_limit not in ("answer", "raise"):
-            raise ValueError(f"on_limit must be 'answer' or 'raise', not {self.on_limit!r}")
+        check_choice("finish", self.finish, ("error", "shortest"))
+        check_choice("on_limit", self.on_limit, ("answer", "raise"))
         if self.on_limit == "raise" and self.finish == "shortest":
             raise ValueError(
                 "finish='shortest' returns a value that a limit ended, and on_limit='raise' none; use one of them"

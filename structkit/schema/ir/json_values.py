@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -76,7 +77,8 @@ def to_number(value: object, keyword: str, path: SchemaPath) -> Decimal:
     """
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise SchemaError(
-            f"{keyword} must be a number, not {shorten_value(value)}; write one, such as 1", place=path.text
+            f"{keyword} must be a number, not {shorten_value(value)}; write {_number_in(value)}",
+            place=path.text,
         )
     return _to_decimal(value, keyword, path)
 
@@ -101,6 +103,12 @@ def _to_decimal(value: float | Decimal, description: str, path: SchemaPath) -> D
     return number
 
 
+def _number_in(value: object) -> str:
+    """Return what is meant by a value that must be a number."""
+    is_number = isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value)
+    return str(value) if is_number else "one, such as 1"
+
+
 def to_count(value: object, keyword: str, path: SchemaPath) -> int:
     """Return a length or a count as an integer.
 
@@ -112,7 +120,8 @@ def to_count(value: object, keyword: str, path: SchemaPath) -> int:
     """
     if not is_integer(value):
         raise SchemaError(
-            f"{keyword} must be an integer, not {shorten_value(value)}; write one, such as 1", place=path.text
+            f"{keyword} must be an integer, not {shorten_value(value)}; write {_number_in(value)}",
+            place=path.text,
         )
     count = int(to_number(value, keyword, path))
     if count < 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import field
+from difflib import get_close_matches
 from types import MappingProxyType
 from urllib.parse import unquote, urldefrag, urljoin
 
@@ -166,7 +167,7 @@ class References:
             else:
                 raise UnresolvedReference(
                     f"{shorten_value(reference)} does not exist: the schema has no {shorten_value(step)} there; "
-                    "add it, or correct the reference",
+                    f"{_meant(start.schema, schema, pointer, raw)}",
                     place=path.text,
                 )
             steps.append(step)
@@ -298,3 +299,17 @@ def subschemas(schema: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], 
     for keyword in _LIST_APPLICATORS:
         if isinstance(inner := schema.get(keyword), list | tuple):
             yield from (((keyword, str(index)), item) for index, item in enumerate(inner))
+
+
+def _meant(document: object, schema: object, pointer: str, step: str) -> str:
+    """Return the remedy for a pointer with a step that does not exist."""
+    definitions, keys = (value if isinstance(value, Mapping) else {} for value in (document, schema))
+    name = pointer.rpartition("/")[2]
+    for place in ("$defs", "definitions"):
+        known = definitions.get(place)
+        if isinstance(known, Mapping) and name in known:
+            return f"write '#/{place}/{name}'"
+    close = get_close_matches(step, [key for key in keys if isinstance(key, str) and "/" not in key], 1)
+    if not close:
+        return "add it, or correct the reference"
+    return f"write '#{pointer.replace(f'/{step}', f'/{close[0]}', 1)}'"

@@ -392,7 +392,7 @@ class _Parser:
         if "enum" in raw or "const" in raw:
             values = raw.get("enum", [raw.get("const")])
             if not isinstance(values, list | tuple):
-                raise SchemaError("enum must be a list of values; write ['a', 'b']", place=path.text)
+                raise SchemaError(f"enum must be a list of values; write [{values!r:.60}]", place=path.text)
             self._charge(len(values), _STEPS_PER_VALUE, path)
             possible = enum_constants(raw, values, kinds, path, self._limits)
             none = "no value of enum or const has the required type" if values else "enum is empty"

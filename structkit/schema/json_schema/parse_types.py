@@ -232,7 +232,7 @@ def _format(name: str, path: SchemaPath, parser: ParseContext) -> Format | None:
         raise UnsupportedKeyword(
             "format", f"types with the format {name!r} are not supported; {remedy}", place=path.text
         )
-    report_format(name)
+    report_format(name, FORMATS)
     return None
 
 

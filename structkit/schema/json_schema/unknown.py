@@ -153,9 +153,14 @@ def check_slips(raw: Mapping[str, object], path: SchemaPath) -> None:
             )
 
 
-def report_format(name: str) -> None:
-    """Log once that a format is ignored, because it is not known."""
-    _report("known format", name[:100])
+@lru_cache(maxsize=_MAX_REPORTED)
+def report_format(name: str, formats: frozenset[str]) -> None:
+    """Log once that a format is ignored, because it is not known; a slip of a known one as a warning."""
+    meant = near_format(name, sorted(formats))
+    if meant is None:
+        _report("known format", name[:100])
+    else:
+        _log.warning("%r is not a known format and is ignored; write %r", name[:100], meant)
 
 
 @lru_cache(maxsize=_MAX_REPORTED)

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 from typing_extensions import is_typeddict
 
+from structkit.arguments.checks import check_choice
 from structkit.arguments.names import names_arguments
 from structkit.errors import SchemaError
 
@@ -58,8 +59,7 @@ class JsonStyle:
             value = getattr(self, name)
             if value is None or (name == "order" and isinstance(value, tuple)):
                 continue
-            if value not in known:
-                raise ValueError(f"{name} must be {' or '.join(map(repr, known))}, not {value!r}")
+            check_choice(name, value, known)
 
     def merge(self, other: JsonStyle) -> JsonStyle:
         """Return the options set here; options that are not set here are taken from `other`."""

@@ -485,5 +485,5 @@ def without_unknown_format(schema: Core, json_schema: JsonObject) -> JsonObject:
     is_text = schema["type"] == "str" or encoder_of(schema) is not None
     if not is_text or near_format(name, sorted({*FORMATS, *PYTHON_FORMATS})) is not None:
         return json_schema
-    report_format(name)
+    report_format(name, FORMATS)
     return {**{key: value for key, value in json_schema.items() if key != "format"}, IGNORED_FORMAT: name}

@@ -112,12 +112,15 @@ def test_unknown_keywords_are_logged_once(caplog: pytest.LogCaptureFixture) -> N
 
 def test_unknown_formats_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     unknown._report.cache_clear()
+    unknown.report_format.cache_clear()
     with caplog.at_level(logging.INFO, "structkit"):
         for _ in range(2):
-            sk.to_regex({"items": {"type": "string", "format": "emial"}})
+            sk.to_regex({"items": {"type": "string", "format": "colour"}})
+            sk.to_regex({"items": {"type": "string", "format": "e-mail"}})
             sk.to_regex({"type": "string", "format": "email"})
-    assert [record.getMessage() for record in caplog.records] == [
-        "'emial' is not a known format and is ignored; structkit.explain shows where"
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("INFO", "'colour' is not a known format and is ignored; structkit.explain shows where"),
+        ("WARNING", "'e-mail' is not a known format and is ignored; write 'email'"),
     ]
 
 
