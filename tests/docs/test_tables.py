@@ -7,6 +7,7 @@ import re
 import runpy
 
 import structkit as sk
+from scripts import table_pipes
 from structkit.models.native.profiles import ANTHROPIC, GEMINI, OPENAI_STRICT, SchemaProfile
 from structkit.schema.ir.keywords import IMPLEMENTED
 from tests.shared import ROOT
@@ -59,6 +60,12 @@ def test_the_page_of_hosted_models_says_what_the_profiles_say() -> None:
     assert f"| {sizes} | {ANTHROPIC.max_unions} unions | |" in page
     recursive = ["yes" if profile.is_recursive else "no" for profile in profiles]
     assert f"| A schema that refers to itself | {' | '.join(recursive)} |" in page
+
+
+def test_the_site_shows_a_pipe_in_the_code_of_a_cell() -> None:
+    shown = table_pipes.on_page_content(r"<td><code>int \| None</code></td><p><code>\|</code></p>")
+    assert shown == r"<td><code>int | None</code></td><p><code>\|</code></p>"
+    assert "hooks: [scripts/table_pipes.py]" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 
 
 def _cell(keyword: str, profile: SchemaProfile) -> str:
