@@ -27,6 +27,7 @@ import json
 import math
 import random
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -46,6 +47,8 @@ __all__ = ["Column", "draw", "main", "measure", "paired", "sign_test"]
 G = TypeVar("G")
 
 Measure: TypeAlias = Callable[[Sequence[Grade]], float]
+Share: TypeAlias = tuple[float, float, float]
+"""A share, and the ends of its interval."""
 
 _NO_ANSWER = Answer("", 0)
 
@@ -70,7 +73,7 @@ class Column:
         self.tokens.append(answer.tokens)
         self.seconds.append(seconds)
 
-    def share(self, measure: Measure) -> tuple[float, float, float]:
+    def share(self, measure: Measure) -> Share:
         """Return a share of the answers, and its 95 % bootstrap interval over the texts."""
         return _bootstrap(self.grades, measure)
 
@@ -135,7 +138,7 @@ def sign_test(more: int, fewer: int) -> float:
     return min(1.0, 2 * tail / (1 << texts))
 
 
-def _bootstrap(graded: Sequence[G], measure: Callable[[Sequence[G]], float]) -> tuple[float, float, float]:
+def _bootstrap(graded: Sequence[G], measure: Callable[[Sequence[G]], float]) -> Share:
     """Return a measure, and its 95 % bootstrap interval over the texts."""
     rng = random.Random(0)
     shares = sorted(measure(rng.choices(graded, k=len(graded))) for _ in range(_RESAMPLES))
@@ -197,7 +200,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if len(measured) > 1:
         _print_against(options.against, "all sets", _joined(measured))
     if options.svg:
-        options.svg.write_text(draw(measured))
+        shares = {
+            name: {arm: column.share(fields_right) for arm, column in columns.items() if column.grades}
+            for name, columns in measured.items()
+        }
+        options.svg.write_text(draw(shares), encoding="utf-8")
     return 0
 
 
@@ -243,26 +250,40 @@ def _read_names(text: str, known: Sequence[str], what: str) -> list[str]:
     return names
 
 
-def draw(measured: Mapping[str, Mapping[str, Column]]) -> str:
-    """Return an SVG with a panel for each set: a bar of the fields right for each arm, with its interval."""
-    parts, top, wide, left = [], 10, 300, 270
-    for name, columns in measured.items():
-        parts.append(f'<text x="10" y="{top + 14}" font-weight="bold">{escape(name)}</text>')
-        top += 24
-        for arm, column in columns.items():
-            share, low, high = column.share(fields_right) if column.grades else (0.0, 0.0, 0.0)
+def draw(shares: Mapping[str, Mapping[str, Share]]) -> str:
+    """Return an SVG with a row for each arm and a column for each set: a bar of the fields right, with its interval.
+
+    Shares are drawn in whole per cents, as a table has them.
+
+    Args:
+        shares: The share of right fields and its interval, by set and arm.
+    """
+    left, wide, step, rowed = 260, 56, 104, 17
+    titles = [textwrap.wrap(name, 17, break_long_words=False) for name in shares]
+    above = 14 * max(len(lines) for lines in titles) + 10
+    arms = list(dict.fromkeys(arm for each in shares.values() for arm in each))
+    parts = [
+        f'<text x="{left - 8}" y="{above + rowed * row + 11}" text-anchor="end">{escape(arm)}</text>'
+        for row, arm in enumerate(arms)
+    ]
+    for column, (lines, each) in enumerate(zip(titles, shares.values(), strict=True)):
+        start = left + step * column
+        parts += [
+            f'<text x="{start}" y="{14 * number + 16}" font-weight="bold">{escape(line)}</text>'
+            for number, line in enumerate(lines)
+        ]
+        for arm, interval in each.items():
+            top = above + rowed * arms.index(arm)
+            share, low, high = (start + wide * round(number, 2) for number in interval)
             color = "#00796b" if arm.startswith("structkit") else "#d95f02"
-            middle = top + 7
             parts.append(
-                f'<text x="{left - 8}" y="{top + 11}" text-anchor="end">{escape(arm)}</text>'
-                f'<rect x="{left}" y="{top}" width="{wide * share:.1f}" height="13" fill="{color}"/>'
-                f'<path d="M{left + wide * low:.1f} {middle}H{left + wide * high:.1f}" stroke="#16302b"/>'
-                f'<text x="{left + wide + 8}" y="{top + 11}">{share:.0%}</text>'
+                f'<rect x="{start}" y="{top}" width="{share - start:.1f}" height="13" fill="{color}"/>'
+                f'<path d="M{low:.1f} {top + 6.5}H{high:.1f}" stroke="#16302b"/>'
+                f'<text x="{start + wide + 6}" y="{top + 11}">{interval[0]:.0%}</text>'
             )
-            top += 17
-        top += 14
+    size = f"{left + step * len(shares)} {above + rowed * len(arms)}"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + wide + 50} {top}" font-family="sans-serif" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" font-family="sans-serif" '
         f'font-size="11" fill="#16302b"><rect width="100%" height="100%" fill="#fff"/>{"".join(parts)}</svg>\n'
     )
 

@@ -103,12 +103,13 @@ def _free(style: str) -> Run:
 
 
 def _free_with_retries(bench: Bench, task: Task) -> Answer:
-    """Ask again with the error in the conversation, as instructor does."""
+    """Ask again with the error in the conversation, as instructor does; without a chat template it is plain text."""
     prompt = bench.prompt(task, "ours")
     messages = [Message(role="user", content=str(prompt))]
+    asked: Any = prompt
     tokens = 0
-    for attempt in range(1 + _RETRIES):
-        reply = bench.transformers(messages if attempt else prompt, [])
+    for _ in range(1 + _RETRIES):
+        reply = bench.transformers(asked, [])
         tokens += reply.tokens
         text = answer_in(reply.text)
         fault = task.fault(text)
@@ -118,8 +119,11 @@ def _free_with_retries(bench: Bench, task: Task) -> Answer:
             Message(role="assistant", content=reply.text),
             Message(role="user", content=f"This answer is not valid: {fault}\nCorrect it.\n\n{prompt}"),
         ]
+        asked = messages
+        if bench.model.chat_template is None:
+            asked = "\n\n".join(message["content"] for message in messages)
         try:
-            encode_prompt(bench.model, messages)
+            encode_prompt(bench.model, asked)
         except sk.GenerationError:  # the conversation exceeds the context
             break
     return Answer(text, tokens)
@@ -243,6 +247,7 @@ ARMS: Mapping[str, tuple[str | None, Run]] = {
     "structkit, JSON Schema in the prompt": (None, _structkit_schema_prompt),
     "structkit, include_schema='json_schema'": (None, _structkit(include_schema="json_schema")),
     "structkit, include_schema='example'": (None, _structkit(include_schema="example")),
+    "structkit, include_schema='tools'": (None, _structkit(include_schema="tools")),
     "structkit, include_schema=False": (None, _structkit(include_schema=False)),
     "llguidance, our prompt": ("llguidance", _llguidance("ours", spaced=False)),
     "llguidance, our prompt and spaces": ("llguidance", _llguidance("ours", spaced=True)),

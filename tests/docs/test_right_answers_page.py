@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import doctest
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+import structkit as sk
 from benchmarks import outcome, outcome_arms, outcome_sets
 from benchmarks.outcome_sets import SETS, Task, equals, make_set
 
@@ -155,9 +158,61 @@ def test_the_table_and_the_plot_have_every_arm(tmp_path, capsys) -> None:
     assert set(arms) <= set(ElementTree.fromstring(plot.read_text(encoding="utf-8")).itertext())
 
 
+@pytest.mark.parametrize(
+    "template",
+    [None, "{{ tools | tojson if tools }}{% for message in messages %}{{ message['content'] }}{% endfor %}"],
+    ids=["no template", "tools"],
+)
+def test_any_model_runs(template: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    transformers = pytest.importorskip("transformers")
+    demo = sk.load()
+    config = transformers.AutoConfig.for_model(
+        "llama",
+        vocab_size=demo.vocabulary.size,
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        max_position_embeddings=1024,
+    )
+    transformers.AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path)
+    tokenizer = copy.deepcopy(demo.tokenizer)
+    tokenizer.chat_template = template
+    tokenizer.save_pretrained(tmp_path)
+    arms = ["free with retries", "structkit", "structkit, include_schema='tools'"]
+    options = ["--sets", "classification", "--count", "1", "--max-tokens", "20", "--arms", "; ".join(arms)]
+    assert outcome.main([*options, "--model", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    rows = [line.split(" | ") for line in lines if line.startswith(tuple(f"| {arm} |" for arm in arms))]
+    assert float(rows[0][4].partition(" ")[0]) == 60  # a free answer and two retries
+    assert rows[1][3].startswith("100.0%")
+    assert ("GenerationError" in rows[2][6]) is (template is None)
+
+
 def test_the_page_has_a_row_for_every_arm_and_every_set(root: Path) -> None:
     page = (root / "docs/explain/right-answers.md").read_text(encoding="utf-8").replace("`", "")
     assert not [name for name in (*outcome_arms.ARMS, *SETS) if f"\n| {name} |" not in page]
+
+
+def _shares(page: str) -> dict[str, dict[str, outcome.Share]]:
+    """Return the figures of the tables of all arms, by set and arm."""
+    shares: dict[str, dict[str, outcome.Share]] = {}
+    for table in re.findall(r"^\| fields right, % \|.*(?:\n\|.*)*", page.replace("`", ""), flags=re.M):
+        head, _, *rows = (line.strip("| ").split(" | ") for line in table.splitlines())
+        if not any(arm.startswith("xgrammar") for arm, *_ in rows):
+            continue
+        for arm, *cells in rows:
+            for name, cell in zip(head[1:], cells, strict=True):
+                if figures := re.fullmatch(r"(\d+) \[(\d+), (\d+)\]", cell):
+                    share, low, high = (int(each) / 100 for each in figures.groups())
+                    shares.setdefault(name, {})[arm] = share, low, high
+    return shares
+
+
+def test_the_plot_has_the_figures_of_the_tables(root: Path) -> None:
+    shares = _shares((root / "docs/explain/right-answers.md").read_text(encoding="utf-8"))
+    assert {*shares["values"]} >= {*outcome_arms.ARMS} - {"structkit, include_schema='tools'"}
+    assert (root / "docs/assets/outcome.svg").read_text(encoding="utf-8") == outcome.draw(shares)
 
 
 @pytest.mark.parametrize(
