@@ -126,11 +126,13 @@ def check_number(name: str, value: float, minimum: float, maximum: float, *, exc
 
 def _unquoted(name: str, value: object, kind: type[float]) -> str:
     """Return the remedy for a number that is a string."""
+    if not isinstance(value, str):
+        return ""
     try:
-        kind(str(value))
+        kind(value)
     except ValueError:
         return ""
-    return f"; write {name}={value}" if isinstance(value, str) else ""
+    return f"; write {name}={value}"
 
 
 def check_type(name: str, value: object, kind: type | tuple[type, ...], expected: str) -> None:

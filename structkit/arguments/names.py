@@ -7,9 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial, wraps
+from itertools import islice
 from typing import Any, TypeVar
 
-__all__ = ["check_names", "hints_arguments", "missing_attribute", "names_arguments"]
+__all__ = ["check_names", "closest_name", "hints_arguments", "missing_attribute", "names_arguments"]
+
+_MAX_NAMES, _MAX_NAME_LENGTH = 1000, 80
+"""The names of a schema that are compared, and the length of the longest: more would take seconds."""
 
 _VALUES = frozenset({"data", "instance", "output", "parsed"})
 """What other libraries call the value of a result."""
@@ -18,6 +22,18 @@ _TEXTS = frozenset({"content", "json", "raw"})
 """What other libraries call the text of a result."""
 
 F = TypeVar("F", bound=Callable[..., object])
+
+
+def closest_name(name: str, names: Iterable[object]) -> str | None:
+    """Return the name that was probably meant, of those that a stranger may have written; `None` if none is close.
+
+    >>> closest_name("adress", ["name", "address"])
+    'address'
+    """
+    if len(name) > _MAX_NAME_LENGTH:
+        return None
+    short = (each for each in names if isinstance(each, str) and len(each) <= _MAX_NAME_LENGTH)
+    return next(iter(get_close_matches(name, islice(short, _MAX_NAMES), 1)), None)
 
 
 def check_names(

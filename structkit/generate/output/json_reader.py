@@ -11,8 +11,9 @@ import json
 import re
 from copy import copy
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Literal, NoReturn, TypeAlias, TypeVar
+
+from structkit.arguments.names import closest_name
 
 __all__ = ["MAX_DEPTH", "ByPath", "Field", "JsonReader", "Path", "format_path", "read_values"]
 
@@ -333,10 +334,10 @@ class ByPath(dict[str, T]):
 
     def __missing__(self, path: object) -> NoReturn:
         written = format_path(path) if isinstance(path, tuple) else str(path)
-        close = get_close_matches(re.sub(r"^\$?[./]?", "", written), self, 1)
+        close = closest_name(re.sub(r"^\$?[./]?", "", written), self)
         few = ", ".join(map(repr, list(self)[:8])) + (", ..." if len(self) > 8 else "")
         remedy = (
-            f"write {close[0]!r}"
+            f"write {close!r}"
             if close
             else f"the paths are {few or 'none, without confidence=True or a Quote'}"
         )

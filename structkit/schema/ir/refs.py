@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import field
-from difflib import get_close_matches
 from types import MappingProxyType
 from urllib.parse import unquote, urldefrag, urljoin
 
+from structkit.arguments.names import closest_name
 from structkit.errors import SchemaError, UnresolvedReference
 from structkit.frozen import frozen
 from structkit.schema.ir.descend import Step, Within
@@ -36,6 +36,9 @@ _SAME_VALUE = {
 }  # fmt: skip
 _ITEMS = {"additionalItems", "contains", "items", "prefixItems", "unevaluatedItems"}
 
+
+_MAX_WRITTEN = 200
+"""Characters of the longest pointer that a remedy writes."""
 
 _MAX_POINTER, _MAX_LOOKED_AT = 300, 3_000
 """Steps of a pointer beyond which no loops are looked for, and subschemas that are examined, at about 10 µs each."""
@@ -307,9 +310,9 @@ def _meant(document: object, schema: object, pointer: str, step: str) -> str:
     name = pointer.rpartition("/")[2]
     for place in ("$defs", "definitions"):
         known = definitions.get(place)
-        if isinstance(known, Mapping) and name in known:
+        if isinstance(known, Mapping) and name in known and len(name) <= _MAX_WRITTEN:
             return f"write '#/{place}/{name}'"
-    close = get_close_matches(step, [key for key in keys if isinstance(key, str) and "/" not in key], 1)
-    if not close:
+    close = closest_name(step, (key for key in keys if "/" not in str(key)))
+    if close is None or len(pointer) > _MAX_WRITTEN:
         return "add it, or correct the reference"
-    return f"write '#{pointer.replace(f'/{step}', f'/{close[0]}', 1)}'"
+    return f"write '#{pointer.replace(f'/{step}', f'/{close}', 1)}'"
