@@ -177,7 +177,9 @@ def _lazy_rules(variants: Variants, *, is_nullable: bool, unlisted: str | None) 
         for callee in sorted(callee for callee in callees if callee not in examples):
             deferred[callee] = None
             examples.update(variants.examples(callee))
-        _, lowered[name] = nodes.setdefault(id(graph), (graph, _node(graph)))
+        if id(graph) not in nodes:
+            nodes[id(graph)] = graph, _node(graph)
+        lowered[name] = nodes[id(graph)][1]
         deferred.pop(name, None)
 
     lower(variants.start)

@@ -197,16 +197,16 @@ class Variants:
         self._instances[instance] = variant, columns
         return instance
 
-    def examples(self, name: str) -> dict[str, Node]:
+    def examples(self, name: str) -> dict[str, LiteralText]:
         """Return texts that are at least as long as a shortest text of a rule, and of the rule with each label."""
         variant, columns = self._instances[name]
         key, ends = self._variants[variant]
-        found: dict[str, Node] = {}
+        found: dict[str, LiteralText] = {}
         for number, end in enumerate(ends):
             fixed, lines = self._shortest[Call(key.entry, self._ends[end][0])]
             column = columns[-1] if columns else 0
             found[labelled_name(name, number)] = LiteralText("x" * (fixed + column * lines))
-        return found | {name: min(found.values(), key=lambda text: len(str(text)))}
+        return found | {name: min(found.values(), key=lambda text: len(text.value))}
 
     def run(self, work: Work) -> dict[str, Graph]:
         """Return the automata of all rules.
