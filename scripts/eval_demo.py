@@ -45,8 +45,8 @@ def main() -> None:
     options = read_options()
     model = sk.load(options.model)
     lines = [
-        "| excluded from training | exercises | fields correct | answers correct |",
-        "| --- | ---: | ---: | ---: |",
+        "| excluded from training | exercises | fields correct | copied words | copied codes | answers correct |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     same: list[str] = []
     for name, make in SETS.items() if options.count else ():
@@ -143,8 +143,14 @@ def run_row(name: str, tasks: list[Task], outcomes: list[RunOutcome], wrong: int
 
 
 def row(name: str, result: Grade) -> str:
-    fields, objects = result.fields_right / result.fields, result.objects_right / result.objects
-    return f"| {name} | {result.objects} | {fields:.1%} | {objects:.1%} |"
+    counts = [
+        (result.fields_right, result.fields),
+        (result.words_right, result.words),
+        (result.codes_right, result.codes),
+        (result.objects_right, result.objects),
+    ]
+    shares = " | ".join(f"{right / max(1, number):.1%} of {number}" for right, number in counts)
+    return f"| {name} | {result.objects} | {shares} |"
 
 
 def show_wrong(examples: list[Example], answers: list[str], count: int) -> None:

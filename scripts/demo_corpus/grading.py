@@ -11,12 +11,16 @@ from demo_corpus.example import Example
 
 @dataclass(frozen=True)
 class Grade:
-    """Counts over a set of exercises."""
+    """Counts over a set of exercises; copied fields are strings that occur in the text, and codes have a digit."""
 
     fields: int
     fields_right: int
     objects: int
     objects_right: int
+    words: int
+    words_right: int
+    codes: int
+    codes_right: int
 
     def line(self) -> str:
         share = self.fields_right / max(1, self.fields)
@@ -25,15 +29,21 @@ class Grade:
 
 def grade(examples: list[Example], answers: Iterable[str]) -> Grade:
     """Compare answers as JSON with the expected ones; all fields of invalid JSON count as wrong."""
-    fields = fields_right = objects_right = 0
+    objects_right = 0
+    rights: list[bool] = []
+    words: list[bool] = []
+    codes: list[bool] = []
     for example, answer in zip(examples, answers, strict=True):
         truth = leaves(example.value)
         given = leaves(parsed(answer))
-        correct = sum(1 for place, value in truth.items() if place in given and same(given[place], value))
-        fields += len(truth)
-        fields_right += correct
-        objects_right += truth.keys() == given.keys() and correct == len(truth)
-    return Grade(fields, fields_right, len(examples), objects_right)
+        right = [place in given and same(given[place], value) for place, value in truth.items()]
+        for value, is_right in zip(truth.values(), right, strict=True):
+            if isinstance(value, str) and value in example.text:
+                (codes if any(map(str.isdigit, value)) else words).append(is_right)
+        rights += right
+        objects_right += truth.keys() == given.keys() and all(right)
+    counts = (number for each in (words, codes) for number in (len(each), sum(each)))
+    return Grade(len(rights), sum(rights), len(examples), objects_right, *counts)
 
 
 def parsed(answer: str) -> object:

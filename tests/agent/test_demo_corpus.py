@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import replace
 from typing import Annotated, Any
 
 import pytest
@@ -19,6 +21,20 @@ def corpus(monkeypatch: pytest.MonkeyPatch) -> Any:
     from demo_corpus import conversation, corpus
 
     return corpus, conversation
+
+
+def test_copied_words_and_codes_are_counted(corpus: Any) -> None:
+    from demo_corpus.grading import grade
+
+    generator, _ = corpus
+    example, *_ = generator.heldout_values(1, 1)
+    value = {"name": "Ana", "code": "AB-12", "age": 7, "date": "2024-05-01"}
+    example = replace(example, text="Ana, AB-12, is 7 on 1 May 2024.", value=value)
+    found = grade([example], [json.dumps(value | {"code": "AB-21", "date": "2024-05-02"})])
+    assert (found.fields_right, found.fields) == (2, 4)
+    assert (found.words_right, found.words) == (1, 1)
+    assert (found.codes_right, found.codes) == (0, 1)
+    assert (found.objects_right, found.objects) == (0, 1)
 
 
 @pytest.mark.long(every=2)

@@ -50,13 +50,18 @@ _DEFAULTS: Mapping[str, tuple[Description, str]] = MappingProxyType(
             "types",
             "most fields right in the benchmark with the demo model, which has such a template",
         ),
+        "chatml": (
+            "types",
+            "most fields right in 12 texts of the benchmark with SmolLM2-135M; compare with "
+            "python -m benchmarks.outcome --model FOLDER",
+        ),
     }
 )
 """What the benchmark chose for a family of chat templates."""
 
 _UNMEASURED: tuple[Description, str] = (
     "types",
-    "the shortest; measured only with the demo model, so compare with python -m benchmarks.outcome --model FOLDER",
+    "the shortest; not measured with such a template, so compare with python -m benchmarks.outcome --model FOLDER",
 )
 
 
