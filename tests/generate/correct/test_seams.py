@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
@@ -12,7 +13,12 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 import structkit as sk
+from structkit.generate.correct.likely import ReplyTokens
+from structkit.generate.correct.reading import _may_grow
 from structkit.generate.correct.seams import word_start
+from structkit.generate.correct.settled import SettledLength
+from structkit.models.text.scored import ScoredText, ScoredToken
+from structkit.testing import byte_vocabulary
 
 
 class Person(BaseModel):
@@ -191,3 +197,32 @@ def test_the_last_word_of_a_long_text_is_found() -> None:
     text = b'{"name": "' + b"Ana " * 30
     assert word_start(text + b"Sou") == len(text)
     assert word_start(text + b"S" * 41) == len(text) + 41, "as long as no word is"
+
+
+def test_a_choice_that_is_not_json_is_settled_as_a_whole() -> None:
+    assert SettledLength(lambda path: ("low", "high"), is_json=False)(b"lo") == 0
+    assert SettledLength(lambda path: None, is_json=False)(b"lo") == 2
+
+
+@pytest.mark.parametrize(
+    ("escape", "may_grow"),
+    [
+        (rb"\ud83d", True),
+        (rb"\uD9ab", True),
+        (rb"\udc00", False),
+        (rb"\u00d8", False),
+        (rb"\ud83d\ude00", False),
+    ],
+)
+def test_only_half_of_a_pair_can_grow(escape: bytes, may_grow: bool) -> None:
+    assert _may_grow(re.match(rb"(?s).*", escape)) == may_grow
+
+
+def test_a_likely_token_takes_the_place_of_one_that_was_begun() -> None:
+    """Of `Moon`, the reply's first two bytes can be in the answer, which then ends two bytes too late for `Fri`."""
+    cursor = sk.compile(sk.Regex("on (Monday|Friday)"), byte_vocabulary()).cursor()
+    for byte in b"on Mo":
+        cursor.advance(byte)
+    tokens = ReplyTokens()
+    tokens.add(ScoredText("Moon", (ScoredToken(b"Moon", (b"Moon", b"Tue", b"Fri")),)))
+    assert tokens.choose(2, cursor, b"on Mo", 100) == (b"Fri", 2)
