@@ -167,3 +167,18 @@ def test_a_text_can_be_finished_where_other_continuations_are_not_found() -> Non
         state = states.alive_moves(state)[-1].after
         written += 1
     assert written == 16
+
+
+@pytest.mark.parametrize(
+    ("is_required", "violated_if_empty", "least", "fewest"),
+    [(True, 0, 3, 2), (True, 0, 1, 0), (True, 0, 0, 0), (False, 0, 0, 0), (False, 0, 2, 2), (False, 1, 0, 1)],
+)
+def test_the_fewest_undeclared_keys(
+    is_required: bool, violated_if_empty: int, least: int, fewest: int
+) -> None:
+    keys = (ProductKey("a", (Case(Null(), 0),), True, 0),) if is_required else ()
+    groups = (ProductGroup(String(), (Case(Null(), 0),), False),)
+    node = ObjectProduct(keys, groups, count_formula(1, (), 1, 1), violated_if_empty, least)
+    states = ProductStates(node)
+    assert len(states.path(states.start)) == is_required
+    assert states.fewest_additional(states.start) == fewest
