@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from tests.hostile import combinations, counts, grammars, many, orders, patterns, shapes, sizes, texts, types
+from tests.hostile import (
+    combinations,
+    counts,
+    grammars,
+    keywords,
+    many,
+    orders,
+    patterns,
+    shapes,
+    sizes,
+    texts,
+    types,
+)
 
 __all__ = ["BEYOND", "CASES"]
 
@@ -17,6 +29,7 @@ CASES = (
     *grammars.CASES,
     *shapes.CASES,
     *types.CASES,
+    *keywords.CASES,
 )
 
 BEYOND = frozenset(

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from random import Random
+
+import jsonschema
 import pytest
 
+import structkit as sk
 from structkit.testing import small_vocabulary
+from tests.fuzz.walk import walk
+from tests.hostile import keywords
 from tests.hostile.case import Case
 from tests.hostile.cases import BEYOND, CASES
 from tests.shared import ALL
@@ -27,6 +34,19 @@ def test_a_target_is_answered_or_refused(case: Case) -> None:
     assert outcome.has_place, outcome.message
     assert outcome.total < 10  # 1 s; the machine may be slow
     assert outcome.megabytes < probe.MAX_MEGABYTES
+
+
+@pytest.mark.long(every=3)
+@pytest.mark.parametrize("case", keywords.CASES[:: 1 if ALL else 3], ids=lambda case: case.name)
+def test_values_of_keywords_that_meet_are_valid(case: Case) -> None:
+    target = case.make()
+    validator = jsonschema.Draft202012Validator(target)
+    try:
+        guide = sk.compile(target, VOCABULARY, cache=False)
+    except sk.StructkitError:
+        return  # the test above tells how
+    for seed in range(5):
+        validator.validate(json.loads(walk(guide, Random(seed), spare=40)))
 
 
 def test_names_are_unique() -> None:
