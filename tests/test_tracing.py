@@ -8,7 +8,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel, field_validator
@@ -187,6 +187,19 @@ def test_an_error_is_recorded_by_its_type(spans: Spans) -> None:
     assert types == ["structkit.errors.BudgetTooSmall", "pydantic_core._pydantic_core.ValidationError"]
     assert all(span.status.status_code == StatusCode.ERROR for span in spans.ended)
     assert SECRET not in spans.everything()
+
+
+def test_the_choices_that_a_reply_was_offered_are_content(spans: Spans) -> None:
+    class Ticket(BaseModel):
+        level: Literal["low", "high"]
+        title: str
+
+    replies = iter(['{"level": "urgent", "title": "x"}', "High.", 'x"}'])
+    model = sk.from_function(lambda messages: next(replies), chat=True, continues=False)
+    sk.extract(model, "It burns!", Ticket, trace_content=True)
+    (span,) = spans.ended
+    offered = [dict(event.attributes or {})["structkit.reply.offered"] for event in span.events]
+    assert ('high"', 'low"') in offered
 
 
 def test_a_budget_is_a_finish_reason(spans: Spans) -> None:
