@@ -156,6 +156,13 @@ class Correction:
         end = self.end_of(reading, failure, before)
         chosen, cut = self.choose(tokens, reading) if end in ("refused", "empty") else (b"", 0)
         cut = self.take_back(cut) if chosen else self.cut(end, len(before))
+        named = self.meant(bytes(matcher.data), request.choices) if end == "refused" and not chosen else b""
+        if named and before.startswith(
+            self.text
+        ):  # `low.` begins as a choice does, and all of it was taken back
+            self.append(before[len(self.text) :], forced=True)
+            self.append(named, forced=False)
+            reading, end = None, "ended"
         kept = min(kept, len(self.text))
         added = bytes(self.text[kept:])
         skipped, rest = self.around(reading, end, matcher.data, cut)

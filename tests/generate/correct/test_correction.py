@@ -129,13 +129,14 @@ def test_a_reply_is_closed_where_it_leaves_the_target() -> None:
     assert (read, closed) == (["Ana", '", "y'], [True])
 
 
-def test_choices_are_offered_where_a_reply_is_cut() -> None:
+@pytest.mark.parametrize("reply", ["High.", "high.", "high", 'high"', "`high`"])
+def test_choices_are_offered_where_a_reply_is_cut(reply: str) -> None:
     requests: list[list[Message]] = []
 
     def function(messages: list[Message]) -> str:
         requests.append(messages)
         if "only one of these" in messages[-1]["content"]:
-            return "High."
+            return reply
         return '{"level": "urgent", "title": "x"}' if len(requests) < 3 else 'x"}'
 
     model = sk.from_function(function, chat=True, continues=False)
