@@ -20,6 +20,9 @@ from starlette.testclient import TestClient
 import structkit as sk
 from structkit.generate.schedule.scheduler import SCHEDULERS
 from structkit.serve import ServerConfig, create_app
+from structkit.serve.read.fields import Fields
+from structkit.serve.read.requests import read_options
+from structkit.serve.write.pieces import _first_stop
 from structkit.targets.targets import AnyTarget
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
 from tests.serve.running import ANA, PERSON, Served, eventually, serving
@@ -369,3 +372,17 @@ class _Lines(Indenter):
 )
 def test_targets_whose_rules_are_built_while_a_text_is_read_are_within_the_limits(target: AnyTarget) -> None:
     sk.compile(target, byte_vocabulary(), limits=ServerConfig().target_limits, cache=False)
+
+
+def test_the_requests_at_once_are_those_that_run_and_wait_twice() -> None:
+    assert ServerConfig(max_running=4, max_waiting=8).max_requests == 24
+
+
+@pytest.mark.parametrize(("seed", "read"), [(-1, 2**63 - 1), (-(2**63), 0), (7, 7)])
+def test_a_seed_is_not_negative(seed: int, read: int) -> None:
+    assert read_options(Fields({"seed": seed}), ServerConfig(), None)["seed"] == read
+
+
+def test_the_first_stop_is_the_one_that_ends_first() -> None:
+    assert _first_stop("say stop", ["stop"], 8) is None, "what was searched before is not searched again"
+    assert _first_stop("stop", ["stop"], 0) == (0, 4, "stop")
