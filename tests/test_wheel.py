@@ -47,6 +47,17 @@ def adapter() -> None:
 def langchain() -> None:
     import structkit.integrations.langchain
 
+def serve() -> None:
+    import structkit.serve
+
+def rows() -> None:
+    from structkit.integrations.ray import extract_rows
+    extract_rows(None, int)
+
+def unenforced() -> None:
+    unique = {"not": {"uniqueItems": True}}
+    sk.extract(ScriptedModel(["1"]), "x", sk.JsonSchema(unique, strict=False))
+
 def completion() -> None:
     from argparse import ArgumentParser, Namespace
     from structkit.cli.start import print_completion
@@ -65,7 +76,12 @@ doors = {
     "progress": bar,
     "completion": completion,
     "langchain": langchain,
+    "serve": serve,
+    "ray": rows,
+    "jsonschema": unenforced,
 }
+# Without OpenTelemetry there are no spans, which is no error.
+assert {*doors, "otel"} == {*metadata("structkit-llm").get_all("Provides-Extra")}
 Path("model.gguf").write_bytes(b"GGUF")
 for extra, door in doors.items():
     try:
