@@ -78,6 +78,15 @@ def test_names_and_files_exist() -> None:
     assert not missing
 
 
+def test_pages_say_where_the_programs_that_they_import_are() -> None:
+    """A wheel does not have them."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for package, module in re.findall(r"^from (examples[.\w]*)\.(\w+) import", text, flags=re.M):
+            file = f"`{package.replace('.', '/')}/{module}.py` of the"
+            assert file in text.replace("\n", " "), f"{page}: {file} repository"
+
+
 def options_of(words: list[str]) -> str | None:
     """Return a text that contains the options of a command; `None` for a command of another project."""
     words = [word for word in words if "=" not in word]
