@@ -74,6 +74,25 @@ def test_litellm(monkeypatch: pytest.MonkeyPatch) -> None:
     assert answer.usage.completion_tokens > 0
 
 
+def test_haystack(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HAYSTACK_TELEMETRY_ENABLED", "False")
+    generators = pytest.importorskip(
+        "haystack.components.generators.chat", reason="run sh scripts/test_clients"
+    )
+    from haystack.dataclasses import ChatMessage
+    from haystack.utils import Secret
+
+    with scripted([VALUE]) as served:
+        generator = generators.OpenAIChatGenerator(
+            Secret.from_token("none"),
+            model="demo",
+            api_base_url=f"{served.url}/v1",
+            generation_kwargs={"response_format": Person},
+        )
+        [reply] = generator.run([ChatMessage.from_user("Ana is 34.")])["replies"]
+    assert Person.model_validate_json(reply.text) == Person(name="Ana", age=34)
+
+
 async def run_agent(
     served: Served, prompt: str, *, stream: bool = False, responses: bool = False, **options: Any
 ) -> object:
