@@ -1,16 +1,38 @@
-r"""Show `|` in the code of a cell on the site: pages have `\|`, which Markdown shows as it is, and GitHub as `|`."""
+r"""A Markdown extension for `|` in the code of a cell: pages have `\|`, which GitHub shows as `|` and Markdown as it is."""
 
 from __future__ import annotations
 
-import re
+from xml.etree.ElementTree import Element
 
-__all__ = ["on_page_content"]
+from markdown import Markdown
+from markdown.extensions import Extension
+from markdown.treeprocessors import Treeprocessor
+from markdown.util import AtomicString
+
+__all__ = ["makeExtension"]
+
+_AFTER_INLINE = 15
+"""A priority below that of Markdown's processor of inline code, 20."""
 
 
-def on_page_content(html: str, **_: object) -> str:
-    r"""Return the page that the site shows.
+class _Pipes(Treeprocessor):  # type: ignore[misc]
+    def run(self, root: Element) -> None:
+        for cell in root.iter("td"):
+            for code in cell.iter("code"):
+                code.text = AtomicString((code.text or "").replace(r"\|", "|"))
 
-    >>> on_page_content(r"<td><code>int \| None</code></td><p><code>\|</code></p>")
-    '<td><code>int | None</code></td><p><code>\\|</code></p>'
+
+class _Extension(Extension):  # type: ignore[misc]
+    def extendMarkdown(self, md: Markdown) -> None:
+        md.treeprocessors.register(_Pipes(md), "table_pipes", _AFTER_INLINE)
+
+
+def makeExtension(**options: object) -> Extension:
+    r"""Return the extension.
+
+    >>> page = Markdown(extensions=["tables", makeExtension()])
+    >>> html = page.convert("| a |\n| --- |\n| `int \\| None` |\n\n`\\|`")
+    >>> "<td><code>int | None</code></td>" in html, r"<p><code>\|</code></p>" in html
+    (True, True)
     """
-    return re.sub(r"<td\b.*?</td>", lambda cell: cell[0].replace(r"\|", "|"), html, flags=re.S)
+    return _Extension(**options)
