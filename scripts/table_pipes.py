@@ -1,4 +1,4 @@
-r"""A Markdown extension for `|` in the code of a cell: pages have `\|`, which GitHub shows as `|` and Markdown as it is."""
+r"""A Markdown extension for the pipe in the code of a cell, which pages write as `\|` for GitHub."""
 
 from __future__ import annotations
 

@@ -50,11 +50,6 @@ _DEFAULTS: Mapping[str, tuple[Description, str]] = MappingProxyType(
             "types",
             "most fields right in the benchmark with the demo model, which has such a template",
         ),
-        "chatml": (
-            "types",
-            "most fields right in 18 texts of the benchmark with SmolLM2-135M; compare with "
-            "python -m benchmarks.outcome --model FOLDER",
-        ),
     }
 )
 """What the benchmark chose for a family of chat templates."""
