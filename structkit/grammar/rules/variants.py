@@ -20,7 +20,7 @@ from structkit.grammar.rules.layout import MAX_INDENT, LineMove, add_columns, sh
 from structkit.limits import Work
 from structkit.regex.charset import first_bytes
 from structkit.regex.labels import labelled_name
-from structkit.regex.nodes import CharClass, LiteralText, Network, Node, ReturnLabel
+from structkit.regex.nodes import CharClass, LiteralText, Network, ReturnLabel
 
 __all__ = ["Call", "Entry", "Explored", "Layouts", "Variants"]
 
