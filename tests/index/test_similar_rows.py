@@ -11,6 +11,7 @@ import pytest
 import structkit as sk
 from structkit.guide.guide import Guide
 from structkit.index import similar_rows
+from structkit.index.rows.mask import Mask
 from structkit.index.rows.row import Row
 from structkit.index.similar_rows import Difference, SimilarRows
 
@@ -78,3 +79,20 @@ def test_masks_are_those_of_walks_over_every_node(
             cursor.advance(token)
             other.advance(token)
     assert used or parser == "earley"
+
+
+@pytest.mark.parametrize("byte", [0, ord("b"), 255])
+def test_a_similar_row_has_nothing_behind_the_bytes_that_differ(byte: int) -> None:
+    tokens = [bytes((each,)) for each in range(256)] + [b"ab", b"ba", b"bab", b"ca", b"\0a", b"\xffa"]
+    vocabulary = sk.Vocabulary(tokens=[*tokens, b""], eos_token_ids={len(tokens)})
+    trie = vocabulary.trie
+    start = int(trie.child_node[trie.child_byte[: trie.child_count[0]].tolist().index(byte)])
+    nodes = np.arange(1, len(trie.byte), dtype=np.int32)
+    every = Row(Mask(np.full(vocabulary.mask_words, 0xFFFFFFFF, np.uint32)), nodes, 3)
+    difference = Difference(0, np.array([start], np.int32), np.array([-1], np.int32))
+    automaton = sk.compile(sk.Regex("a"), vocabulary, cache=False).index.automaton
+    row = SimilarRows(automaton, vocabulary).row(every, difference, None)
+    assert row.exit_nodes.tolist() == [each for each in nodes if not start <= each < trie.end[start]]
+    mask = row.mask.dense(vocabulary.mask_words)
+    for number, token in enumerate(tokens):
+        assert bool(mask[number >> 5] >> (number & 31) & 1) == (token[0] != byte)
