@@ -17,6 +17,7 @@ from structkit.agent.formats.json import (
 from structkit.agent.formats.pythonic import PythonicFormat
 from structkit.agent.formats.text import TextOutput
 from structkit.agent.tools.prepared import PreparedTool
+from structkit.arguments.checks import check_choice
 from structkit.errors import AgentError
 from structkit.messages import CallPart, Calls, Message, Output, User
 from structkit.models.protocols import HasChatTemplate, LogitsModel, SupportsControlTokens
@@ -125,9 +126,7 @@ def detect_format(
     Raises:
         ValueError: The name is unknown.
     """
-    if name not in get_args(FormatName):
-        known = ", ".join(map(repr, get_args(FormatName)))
-        raise ValueError(f"format is one of {known}, not {name!r:.60}")
+    check_choice("format", name, get_args(FormatName))
     plain = JsonFormat(whitespace=whitespace or "spaced")
     if name == "json" or not tools:
         return plain, False

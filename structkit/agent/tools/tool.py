@@ -312,6 +312,8 @@ def as_tool(given: AnyTool) -> Tool[..., object]:
         )
         if isinstance(given, Mapping):
             hint = "; for a JSON Schema, write structkit.Tool(function=f, name='...', schema={...})"
+        if isinstance(given, str) and given.isidentifier():
+            hint = f"; write {given} without quotation marks"
         inner = next((each for each in _INNER if callable(getattr(given, each, None))), None)
         hint = "; for an agent, give agent.as_tool(name)" if hasattr(given, "as_tool") else hint
         hint = "; for an MCP server, give its tools()" if hasattr(given, "atools") else hint

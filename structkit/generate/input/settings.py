@@ -128,6 +128,7 @@ _HINTS: Mapping[str, str] = MappingProxyType(
         "checkpointer": "store result.messages, and write agent.run(..., messages=...)",
         "choices": "write structkit.Choice([...]) as the type",
         "confidence": "structkit.generate returns it",
+        "deps": "write agent.run(..., deps=...)",
         "description": "write agent.as_tool(name, description)",
         "device": "structkit.load takes it",
         "do_sample": "write temperature=1.0 to sample, and leave it out for the most likely token",
