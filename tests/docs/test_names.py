@@ -87,6 +87,14 @@ def test_pages_say_where_the_programs_that_they_import_are() -> None:
             assert file in text.replace("\n", " "), f"{page}: {file} repository"
 
 
+def test_pages_say_how_their_packages_are_installed() -> None:
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for package in ("fastapi", "pydantic_evals"):
+            if f"\nfrom {package}" in text:
+                assert f"pip install {package.replace('_', '-')}" in text, f"{page}: {package}"
+
+
 def options_of(words: list[str]) -> str | None:
     """Return a text that contains the options of a command; `None` for a command of another project."""
     words = [word for word in words if "=" not in word]
