@@ -58,13 +58,14 @@ class Char:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Continue at each of `after`, in this order; at `end` if a loop comes back here without having read a character.
+    """Continue at each of `after`, in this order; at `end` if a round of `loop` came here without reading a character.
 
     The second case is how `re` leaves a loop whose body matched the empty text.
     """
 
     after: tuple[int, ...]
     end: int | None = None
+    loop: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +157,7 @@ class _Reader:
         # lookarounds.
         self._numbers: dict[Instruction, int] = {}
         self._loops: dict[tuple[int, bool, int, int, bool], int] = {}
+        self._counted: dict[tuple[int, bool, int, int, bool], int] = {}
 
     def add(self, instruction: Instruction) -> int:
         number = self._numbers.get(instruction)
@@ -224,19 +226,21 @@ class _Reader:
         self, body: Items, low: int, high: int | None, greedy: bool, flags: int, after: int, depth: int
     ) -> int:
         self.program.lazy |= not greedy
+        key = id(body), greedy, flags, after, self.excluded
         if high is None:
-            key = id(body), greedy, flags, after, self.excluded
             loop = self._loops.get(key)
             if loop is None:
                 loop = self._loops[key] = self._append(Split(()))  # known before its body
                 start = self.sequence(body, flags, loop, depth + 1)
-                self.program.instructions[loop] = Split((start, after) if greedy else (after, start), after)
+                ways = (start, after) if greedy else (after, start)
+                self.program.instructions[loop] = Split(ways, after, loop)
             after = loop
         else:
             end = after
+            loop = self._counted.setdefault(key, -1 - len(self._counted))
             for _ in range(high - low):
                 start = self.sequence(body, flags, after, depth + 1)
-                after = self.add(Split((start, end) if greedy else (end, start)))
+                after = self.add(Split((start, end) if greedy else (end, start), end, loop))
         for _ in range(low):
             after = self.sequence(body, flags, after, depth + 1)
         return after

@@ -209,10 +209,11 @@ class Threads:
 
     def _closure(self, threads: Iterable[Thread], behind: tuple[frozenset[int], ...]) -> Iterator[Thread]:
         """Yield the threads at characters and ends, in order; none that needs all that an end before it needs."""
-        seen: set[Thread] = set()
+        seen: set[tuple[Thread, frozenset[int | None]]] = set()
         ends: list[Pending] = []
-        # Beside each thread are the loops that it entered without having read a character since.
-        nothing: frozenset[int] = frozenset()
+        # Beside each thread are the loops around it that it entered without having read a character since: such a
+        # round ends the loop.
+        nothing: frozenset[int | None] = frozenset()
         pending = [(thread, nothing) for thread in threads][::-1]
         last = self.steps + _MAX_THREADS
         while pending:
@@ -231,13 +232,13 @@ class Threads:
                 continue
             instruction = self.code[number]
             if isinstance(instruction, Split) and instruction.end is not None:
-                if number in entered:
-                    pending.append((Thread(instruction.end, looks), entered))
+                if instruction.loop in entered:
+                    pending.append((Thread(instruction.end, looks), entered - {instruction.loop}))
                     continue
-                entered |= {number}
-            if thread in seen:
+                entered |= {instruction.loop}
+            if (thread, entered) in seen:
                 continue
-            seen.add(thread)
+            seen.add((thread, entered))
             match instruction:
                 case Char():
                     yield thread
@@ -245,8 +246,9 @@ class Threads:
                     yield thread
                     if self.ordered:
                         ends.append(looks)
-                case Split(after):
-                    pending += [(Thread(each, looks), entered) for each in reversed(after)]
+                case Split(after, end, loop):
+                    for each in reversed(after):
+                        pending.append((Thread(each, looks), entered - {loop} if each == end else entered))
                 case Look(start, after, True, negate):
                     opened = self._looking(looks, start, negate)
                     if opened is not None:

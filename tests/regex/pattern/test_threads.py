@@ -35,7 +35,7 @@ def matches(pattern: str, text: str) -> bool:
     return found is not None and found.end() == len(text)
 
 
-ATOMS = st.sampled_from(["a", "b", "ab", "[ab]", "[^a]", ".", r"\w", r"\s", " "])
+ATOMS = st.sampled_from(["a", "b", "ab", "(?:)", "[ab]", "[^a]", ".", r"\w", r"\s", " "])
 EDGES = st.sampled_from(
     [
         r"\b",
@@ -87,6 +87,9 @@ def test_the_automaton_accepts_what_re_matches_as_a_whole(pattern: str, texts: l
         (r'".*?(?<!\\)(\\\\)*?"', '"a", "b"', False),
         (r'".*?(?<!\\)(\\\\)*?"', r'"a\"b"', True),
         (r"(b??)+", "b", False),
+        ("(?:(?:a|(?:)|b)(?:c|d)?)*", "ab", False),
+        ("(?:(?:a|(?:)|b)(?<!c))*", "aab", False),
+        ("(?:(?:(?!b))(?:(?=a|$)|a)|ba){0,2}b", "abab", True),
         ("(?i:k)", "\N{KELVIN SIGN}", True),
         ("(?i:[r-t])", "\N{LATIN SMALL LETTER LONG S}", True),
         ("(?a:\\w)", "é", False),
