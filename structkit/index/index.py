@@ -23,6 +23,7 @@ from structkit.automaton.runtime.stack import Below, Frame, FrameSet, min_stack_
 from structkit.index.bounds import labelled_bound
 from structkit.index.distance.token_distance import TokenDistance
 from structkit.index.guide_file import DiskKey, GuideFile, GuideSaver
+from structkit.index.merged_rows import MergedRows
 from structkit.index.rows import walk_kernels
 from structkit.index.rows.arena import ARENA_SIZE, COLUMNS, LABEL_SHIFT, group_by_signature
 from structkit.index.rows.mask import Mask
@@ -46,7 +47,7 @@ UNREACHABLE = walk_kernels.UNREACHABLE
 _NO_BUDGET = 1 << 40
 """More tokens than any text needs, and more trie nodes than any walk visits."""
 _MAX_GROWTH = 64
-"""How much larger the arena may become: then it has a thousand frames for each byte of a long token."""
+"""How much larger the arena may become before parses are merged: a thousand frames for each byte of a long token."""
 _MANY_EXITS = 32
 """Exit nodes are many if they are more than a 32nd of the trie nodes: a walk from all of them takes longer than
 finding those that matter."""
@@ -125,6 +126,10 @@ class Index:
         return RegularRows(self.automaton, self.vocabulary, self._token_distance, on_disk=on_disk)
 
     @cached_property
+    def _merged(self) -> MergedRows:
+        return MergedRows(self.reader, self._token_distance, self.vocabulary)
+
+    @cached_property
     def _similar(self) -> SimilarRows:
         return SimilarRows(self.automaton, self.vocabulary)
 
@@ -166,9 +171,7 @@ class Index:
 
     def row(self, frame: Frame, work: Work | None = None) -> Row:
         """Return the row of a frame, independent of the frames below it; `work` is by default that of the limits."""
-        key = self._key(-1, frame)
-        row = self.rows.get(key)
-        if row is None:
+        if (row := self.rows.get(key := self._key(-1, frame))) is None:
             if self.automaton.has_calls(self.automaton.rule_of[frame.state]):
                 row = self._stored_rows.get(key)
                 if row is None:
@@ -233,11 +236,9 @@ class Index:
             finished_only: Whether texts count only if they end inside the token too, or come to where there is an
                 end of what they may continue with.
         """
-        begin, few = (
-            (-1, -1)
-            if exit_nodes is None or plain_exit_nodes is None
-            else (self._number(exit_nodes), self._number(plain_exit_nodes))
-        )
+        begin, few = -1, -1
+        if exit_nodes is not None and plain_exit_nodes is not None:
+            begin, few = self._number(exit_nodes), self._number(plain_exit_nodes)
         owner = _FINISHED if finished_only else _STARTED
         key = owner, few, self._key(begin, frame)
         opening = self._openings.get(key)
@@ -410,7 +411,12 @@ class Index:
             else:
                 room *= 8
                 if room > ARENA_SIZE * _MAX_GROWTH:
-                    raise self.automaton.builder.too_many_parses([self.automaton.rule_of[frame.state]])
+                    if distinct_mode or self.automaton.has_distinct:
+                        raise self.automaton.builder.too_many_parses([self.automaton.rule_of[frame.state]])
+                    scratch.mask[:] = 0
+                    signatures[:] = before
+                    self.scratch_pool.release(scratch)
+                    return self._merged.row(nodes, frame, remaining, salt, signatures, states, work)
                 arena = np.empty((room, COLUMNS), np.int64)
             scratch.mask[:] = 0
             signatures[:] = before
@@ -436,8 +442,6 @@ class Index:
         if known is None or known[0] is not tables:
             if len(self._tables_without_distinct) >= _MAX_DISTINCT_TABLES:
                 self._tables_without_distinct.clear()
-            known = self._tables_without_distinct[begun] = (
-                tables,
-                unique.tables_without_distinct(tables, begun),
-            )
+            known = tables, unique.tables_without_distinct(tables, begun)
+            self._tables_without_distinct[begun] = known
         return known[1]

@@ -266,7 +266,7 @@ class Automaton:
             entered += [self.frame(start, 0, self._below(calls[start])) for start in changed]
             known = set(found)
             pending = [frame for frame in entered if frame not in known]
-        ends = (frame for frame in found if frame.below is None and self._is_final(frame))
+        ends = [f for f in found if f.below is None and (self._is_final(f) or self.return_labels(f.state))]
         kept = self.merge_frames({*(frame for frame in found if self.has_moves[frame.state]), *ends})
         return kept if len(kept) < 2 else self._drop_superfluous(kept)
 

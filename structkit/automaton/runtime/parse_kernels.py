@@ -94,6 +94,16 @@ def _may_end(context, state, count):
 
 
 @helper
+def _has_label(context, state):
+    """Return whether a rule may end with a label in a state; the first rule of a text has no labels."""
+    call_first, call_rule = int32_array(context, CALL_FIRST), int32_array(context, CALL_RULE)
+    has_label = False
+    for call in range(call_first[state], call_first[state + 1]):
+        has_label = has_label or call_rule[call] < 0
+    return has_label
+
+
+@helper
 def _return(context, parses, low, high, below, label):
     """Add the parses in which the rule above `below` has ended; return the end of the rows, or `TOO_MANY`.
 
@@ -246,7 +256,9 @@ def _close(context, parses, low, high):
     kept = np.int64(0)
     for i in range(low, high):
         state = np.int64(parses[i, STATE])
-        is_end = parses[i, BELOW] == NO_FRAME and _may_end(context, state, np.int64(parses[i, COUNT]))
+        is_end = parses[i, BELOW] == NO_FRAME and (
+            _may_end(context, state, np.int64(parses[i, COUNT])) or _has_label(context, state)
+        )
         if has_moves[state] or is_end:
             parses[kept, STATE], parses[kept, COUNT], parses[kept, BELOW] = (
                 parses[i, STATE], parses[i, COUNT], parses[i, BELOW],

@@ -1,0 +1,94 @@
+"""Rows of frames in which a token has very many parses."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import structkit as sk
+from structkit.index.distance.token_distance import TokenDistance
+from structkit.index.index import UNREACHABLE, Index
+from structkit.index.merged_rows import MergedRows
+from structkit.limits import Work
+from tests.shared import cases
+
+TEXTS = [
+    *"()-+*ab;",
+    "-" * 9,
+    "-" * 40,
+    "(" * 40,
+    "-(" * 20,
+    "a+",
+    "a)",
+    "))",
+    ")" * 40,
+    "a;",
+    "-a)-",
+    "))+((--a",
+]
+"""Tokens of which some have a number of stacks of calls that is exponential in their length."""
+
+VOCABULARY = sk.Vocabulary(tokens=[*(each.encode() for each in TEXTS), b""], eos_token_ids={len(TEXTS)})
+
+GRAMMARS = [
+    sk.Grammar('start: e ";"\ne: "-" e "+" | "--" e "*" | "a" | "b" e'),
+    sk.Grammar('start: e ";"\ne: "(" e ")" | "(" e ")" e | "(" e ")" "+" e | "a" | "-" e'),
+    sk.Grammar(
+        'start: e ";"\ne: MINUS e "+" | TWO e "*" | "a"\nMINUS: "-"\nTWO: "--"\n%ignore /b+/', lexer="basic"
+    ),
+    sk.Grammar('start: e ";"\ne: A e "+" | "(" e ")" e | "(" e ")" | A\nA: /-+a|a+(?!b)/\n%ignore "b"'),
+    sk.Grammar(
+        'start: e ";"\ne: A e "*" | "(" e ")" e | "(" e ")" | A\nA: /-a?(?=-)|a/', lexer="dynamic_complete"
+    ),
+]
+
+
+@pytest.mark.parametrize("number", range(len(GRAMMARS)))
+def test_masks_allow_the_tokens_that_can_be_read(number: int) -> None:
+    guide = sk.compile(GRAMMARS[number], VOCABULARY, cache=False)
+    mask = np.zeros(VOCABULARY.mask_words, np.uint32)
+    for seed in range(cases(4, of=40)):
+        choose, cursor = random.Random(seed), guide.cursor()
+        for _ in range(12):
+            allowed, is_limited = [], seed % 2 > 0
+            if is_limited:
+                cursor.fill_mask(mask, cursor.min_tokens_to_end() + choose.randrange(3))
+            else:
+                cursor.fill_mask(mask)
+            for token in range(len(TEXTS)):
+                is_allowed = bool(mask[0] >> token & 1)
+                fork = cursor.fork()
+                try:
+                    fork.advance(token)
+                except sk.TokenRejected:
+                    assert not is_allowed, TEXTS[token]
+                else:
+                    assert is_allowed or is_limited, TEXTS[token]
+                    allowed += [token] * is_allowed
+            if not allowed:
+                assert cursor.is_accepting
+                break
+            cursor.advance(choose.choice(allowed))
+
+
+@pytest.mark.parametrize("number", range(len(GRAMMARS)))
+def test_rows_are_those_of_a_walk(number: int) -> None:
+    few = [text.encode() for text in TEXTS if len(text) < 10]
+    vocabulary = sk.Vocabulary(tokens=[*few, b""], eos_token_ids={len(few)})
+    automaton = sk.compile(GRAMMARS[number], vocabulary, cache=False).automaton
+    index = Index(automaton, vocabulary)
+    rows = MergedRows(index.reader, TokenDistance(automaton, vocabulary), vocabulary)
+    nodes = [np.zeros(1, np.int32)]
+    nodes += [np.array([node], np.int32) for node in range(1, len(vocabulary.trie))]
+    none, words = np.empty(0, np.int32), vocabulary.mask_words
+    for state in range(len(automaton.rule_of)):
+        frame = automaton.frame(state)
+        for begin in nodes:
+            walked = index.row(frame) if begin[0] == 0 else index.continuation_row(begin, frame)
+            merged = rows.row(begin, frame, UNREACHABLE, 0, none.astype(np.int64), none, Work(10**9))
+            assert (walked.mask.dense(words) == merged.mask.dense(words)).all()
+            # A walk leaves out the ends behind which no byte of the tokens can follow.
+            assert {*walked.exit_nodes.tolist()} <= {*merged.exit_nodes.tolist()}
+            assert walked.max_cost_after == merged.max_cost_after
