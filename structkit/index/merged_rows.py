@@ -60,7 +60,8 @@ class MergedRows:
         self._bytes = [bytes((byte,)) for byte in range(256)]
         self._steps: dict[tuple[int, int], int] = {}
         self._ends: dict[int, tuple[int, ...]] = {}
-        self._costs: dict[int, int] = {}
+        self._costs: dict[int, int] = {}  # by frame
+        self._bounds: dict[int, int] = {}  # by configuration
         trie = vocabulary.trie
         self._children = [each.tolist() for each in (trie.child_first, trie.child_count)]
         self._child_bytes, self._child_nodes = trie.child_byte.tolist(), trie.child_node.tolist()
@@ -83,7 +84,7 @@ class MergedRows:
         """
         if self._distances is not self._token_distance.distances:
             self._distances = self._token_distance.distances
-            self._costs = {}
+            self._costs, self._bounds = {}, {}
         try:
             return self._row(nodes, frame, remaining, salt, signatures, states, work)
         except Outdated:
@@ -103,6 +104,7 @@ class MergedRows:
         ids = self._vocabulary.trie.token_ids
         mask = np.zeros(32 * self._vocabulary.mask_words, np.bool_)
         exits: list[int] = []
+        seen: set[tuple[int, int, bool]] = set()
         worst = 0
         for number, begin in enumerate(nodes.tolist()):
             alone = automaton.frame(states.item(number) if len(states) else frame.state, frame.count)
@@ -114,7 +116,11 @@ class MergedRows:
                 continue
             pending = [(begin, self._configurations.number(frames, b""), len(states) > 0)]
             while pending:
-                node, configuration, is_read = pending.pop()
+                node, configuration, is_read = place = pending.pop()
+                if len(nodes) > 1:  # behind a node another one may lie, and the same parses come from both
+                    if place in seen:
+                        continue
+                    seen.add(place)
                 if is_read and firsts[node] < firsts[node + 1]:
                     need = self._upper_bound(configuration)
                     if need <= remaining:
@@ -148,9 +154,11 @@ class MergedRows:
 
     def _upper_bound(self, configuration: int) -> int:
         """Return an upper bound on the tokens to the end of the rule."""
-        if self._labels(configuration):
-            return 0
-        return min(map(self._cost, self._configurations.items(configuration >> 1).tolist()))
+        known = self._bounds.get(configuration)
+        if known is None:
+            costs = map(self._cost, self._configurations.items(configuration >> 1).tolist())
+            known = self._bounds[configuration] = 0 if self._labels(configuration) else min(costs)
+        return known
 
     def _cost(self, frame: int) -> int:
         """Return an upper bound on the tokens from a frame to the end of the rule."""
