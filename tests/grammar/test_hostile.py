@@ -18,7 +18,7 @@ from structkit.grammar.read import GrammarSource, Syntax
 from structkit.grammar.rules.network import rules_of
 from structkit.grammar.syntax.gbnf import read_gbnf
 from structkit.grammar.syntax.kbnf import read_kbnf
-from structkit.grammar.syntax.lark_grammar import LarkOptions
+from structkit.grammar.syntax.lark_grammar import LarkOptions, Lexer, Parser
 from structkit.limits import Limits
 from structkit.regex.nodes import Network
 from structkit.testing import byte_vocabulary
@@ -293,9 +293,24 @@ def test_a_comment_may_contain_what_lark_reads_there() -> None:
     assert sk.Grammar('start: "a" // \0')
 
 
-def test_the_start_that_needs_a_declared_terminal() -> None:
-    with pytest.raises(GrammarError, match="_X is only declared"):
-        sk.Grammar("start: _X\n%declare _X", parser="lalr")
+@pytest.mark.parametrize(
+    ("parser", "lexer"), [("earley", "dynamic"), ("earley", "basic"), ("lalr", "contextual")]
+)
+def test_the_start_that_needs_a_declared_terminal(parser: Parser, lexer: Lexer) -> None:
+    with pytest.raises(GrammarError, match="_X is only declared") as raised:
+        sk.Grammar("start: _X\n%declare _X", parser=parser, lexer=lexer)
+    assert str(raised.value).endswith("pass the postlex that makes it")
+
+
+@pytest.mark.parametrize("opening", ["[", "("])
+def test_groups_that_lark_cannot_read(opening: str) -> None:
+    """In brackets, the error of Python is inside one of Lark."""
+    closing = {"[": "]", "(": ")"}[opening]
+    for depth in (300, 3_000):
+        text = "start: " + opening * depth + '"a"' + closing * depth
+        if opening == "[" or depth == 3_000:
+            with pytest.raises(GrammarError, match=r"nested too deeply(?s:.*)write its inner groups as rules"):
+                sk.Grammar(text)
 
 
 def test_terminals_that_lark_cannot_compare() -> None:

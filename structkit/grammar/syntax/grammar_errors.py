@@ -111,8 +111,8 @@ class GrammarErrors:
     def of_lark(self, error: Exception) -> GrammarError:
         """Return the error of Lark with its place."""
         message = str(error).split("\n\n")[0].strip() or type(error).__name__
-        if isinstance(error, RecursionError):
-            return self.at("the grammar is nested too deeply", 1, 1)
+        if isinstance(getattr(error, "orig_exc", error), RecursionError):
+            return self.at("the grammar is nested too deeply; write its inner groups as rules", 1, 1)
         if (empty := _EMPTY.search(message)) is not None:
             return self._of_empty(empty[1] or empty[2])
         undefined = re.search(r"'(\w+)' used but not defined", message)

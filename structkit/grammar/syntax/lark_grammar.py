@@ -250,7 +250,7 @@ class LarkGrammar:
             for s in rule.expansion:
                 if s.is_term and s.name not in terminals:
                     raise self.error(
-                        f"the terminal {s.name} is only declared, for a postlex, which is not supported",
+                        f"the terminal {s.name} is only declared; pass the postlex that makes it",
                         s.name,
                     )
             production = tuple(terminals[s.name] if s.is_term else s.name for s in rule.expansion)
