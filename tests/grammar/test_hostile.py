@@ -309,7 +309,9 @@ def test_groups_that_lark_cannot_read(opening: str) -> None:
     for depth in (300, 3_000):
         text = "start: " + opening * depth + '"a"' + closing * depth
         if opening == "[" or depth == 3_000:
-            with pytest.raises(GrammarError, match=r"nested too deeply(?s:.*)write its inner groups as rules"):
+            with pytest.raises(
+                GrammarError, match=r"nested too deeply(?s:.*)write its inner groups as rules"
+            ):
                 sk.Grammar(text)
 
 
