@@ -11,7 +11,7 @@ import importlib.util
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import structkit.demo
-from structkit.arguments.names import names_arguments
+from structkit.arguments.names import closest_name, names_arguments
 from structkit.error_notes import safe_str
 from structkit.errors import MissingExtra, ModelError, VocabularyError
 from structkit.models.chat_template import ChatTokenizer
@@ -392,7 +392,15 @@ def _resolve_folder(name_or_folder: str | Path) -> str | Path:
                 place=name_or_folder,
             )
         return name_or_folder
-    raise ModelError("the folder does not exist; give one that contains config.json", place=str(folder))
+    near = None
+    with suppress(OSError):
+        near = closest_name(folder.name, (each.name for each in folder.parent.iterdir()))
+    remedy = (
+        f"write {str(folder.with_name(near))!r}"
+        if near
+        else "give one that contains config.json, or a .gguf file"
+    )
+    raise ModelError(f"the folder does not exist; {remedy}", place=str(folder))
 
 
 def _device(device: str | None) -> torch.device:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -462,6 +463,14 @@ def test_folders_without_a_model_are_rejected(tmp_path: Path, monkeypatch: pytes
     monkeypatch.delenv("STRUCTKIT_DOWNLOADS", raising=False)
     with pytest.raises(ModelError, match=r"check the name and the network.*HF_HUB_OFFLINE=1"):
         load("nobody/nothing-at-all")
+
+
+def test_a_slip_in_a_path_names_the_file_that_is_there(tmp_path: Path) -> None:
+    (tmp_path / "model.gguf").touch()
+    with pytest.raises(ModelError, match=re.escape(f"write '{tmp_path / 'model.gguf'}'")):
+        load(tmp_path / "model.guf")
+    with pytest.raises(ModelError, match=r"give one that contains config\.json, or a \.gguf file"):
+        load(tmp_path / "unlike")
 
 
 def test_devices_and_dtypes_are_checked_before_loading(tmp_path: Path) -> None:
