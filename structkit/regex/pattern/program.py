@@ -238,9 +238,10 @@ class _Reader:
         else:
             end = after
             loop = self._counted.setdefault(key, -1 - len(self._counted))
+            leave = (end, loop) if high - low > 1 else ()
             for _ in range(high - low):
                 start = self.sequence(body, flags, after, depth + 1)
-                after = self.add(Split((start, end) if greedy else (end, start), end, loop))
+                after = self.add(Split((start, end) if greedy else (end, start), *leave))
         for _ in range(low):
             after = self.sequence(body, flags, after, depth + 1)
         return after
