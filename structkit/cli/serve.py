@@ -35,6 +35,12 @@ _M_ARENA_MAX = -8
 
 _ARENAS = 2
 
+_END_SECONDS = 10.0
+"""Seconds for threads whose answers were given up to complete a step of the model.
+
+Afterwards the process ends without the interpreter's own end, which aborts if a thread is in the code of the model.
+"""
+
 _MAX_HEADERS = 64 * 1024
 """Maximum bytes of the headers of a request."""
 
@@ -122,11 +128,17 @@ def share_arenas() -> None:
 @contextmanager
 def _ended_by_signal() -> Iterator[None]:
     """End with the status 0 after SIGTERM: uvicorn completes the answers, and sends the signal again."""
+    from structkit.serve.write.worker import join_workers
+
     before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+        if not join_workers(_END_SECONDS):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(0)
 
 
 def _read_config(arguments: argparse.Namespace) -> ServerConfig:

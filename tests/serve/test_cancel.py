@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
 import time
 from itertools import pairwise
 from typing import Any
@@ -13,11 +14,14 @@ import pytest
 pytest.importorskip("starlette", reason="needs the extra serve")
 pytest.importorskip("prometheus_client", reason="needs the extra serve")
 
+from structkit.generate.threads.event_loop import start_thread
 from structkit.serve import ServerConfig
 from structkit.serve.app import _Server
 from structkit.serve.read.fields import Fields
 from structkit.serve.read.requests import read_chat
+from structkit.serve.write import worker
 from structkit.serve.write.replies import Reply
+from structkit.serve.write.worker import join_workers
 from structkit.testing import RandomModel
 from tests.generate.test_cancel import cancelled_at
 
@@ -79,3 +83,12 @@ def test_requests_leave_no_objects(regex: str) -> None:
     counts = asyncio.run(main())
     # Threads of other tests may end, or make objects, meanwhile; a request that leaves one does so in each round.
     assert min(after - before for before, after in pairwise(counts)) < 10, counts
+
+
+def test_the_end_of_a_server_waits_for_the_work_in_threads() -> None:
+    assert join_workers(10)
+    released = threading.Event()
+    start_thread(released.wait, worker._THREAD_NAME)
+    assert not join_workers(0.05)
+    released.set()
+    assert join_workers(10)

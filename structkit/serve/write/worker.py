@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from typing import TypeAlias
@@ -11,12 +12,23 @@ from typing import TypeAlias
 from structkit.generate.threads.event_loop import start_thread
 from structkit.serve.bounds.admission import Lease
 
-__all__ = ["Put", "Work", "in_worker"]
+__all__ = ["Put", "Work", "in_worker", "join_workers"]
+
+_THREAD_NAME = "structkit-serve"
 
 Put: TypeAlias = "Callable[[object], None]"
 
 Work: TypeAlias = "Callable[[Put, threading.Event], None]"
 """Work that passes its items to a function, and ends soon when the event is set."""
+
+
+def join_workers(seconds: float) -> bool:
+    """Wait until no work runs in a thread, for at most some seconds; return whether none does."""
+    last = time.monotonic() + seconds
+    workers = [thread for thread in threading.enumerate() if thread.name == _THREAD_NAME]
+    for thread in workers:
+        thread.join(max(0.0, last - time.monotonic()))
+    return not any(thread.is_alive() for thread in workers)
 
 
 async def in_worker(work: Work, lease: Lease) -> AsyncGenerator[object, None]:
@@ -50,7 +62,7 @@ async def in_worker(work: Work, lease: Lease) -> AsyncGenerator[object, None]:
         send(None, error, is_end=True)
 
     lease.hold()
-    start_thread(run, "structkit-serve")
+    start_thread(run, _THREAD_NAME)
     try:
         while True:
             item, error, is_end = await items.get()
