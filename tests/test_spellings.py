@@ -83,6 +83,7 @@ def representative_bytes(*positions: tuple[Automaton, frozenset[Frame]]) -> set[
     return set({kind: byte for byte, kind in enumerate(zip(*rows, strict=True))}.values())
 
 
+@pytest.mark.long
 @settings(max_examples=cases(20, of=100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas, st.sampled_from(SPELLINGS))
 def test_equivalent_schemas_have_equal_languages(schema: object, spell: Any) -> None:

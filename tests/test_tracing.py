@@ -384,6 +384,7 @@ def test_a_sampler_can_drop_spans(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not found.ended
 
 
+@pytest.mark.long
 def test_opentelemetry_is_not_needed() -> None:
     code = (
         "import sys; sys.modules['opentelemetry'] = None\n"

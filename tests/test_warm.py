@@ -223,6 +223,7 @@ def test_a_cached_guide_gives_the_same_answers(target: AnyTarget, order: str) ->
     _compare(target, len(str(target)), order, budgets=True)
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas, schemas, st.integers(0, 1000), st.sampled_from(["declared", "any"]))
 def test_cached_guides_of_random_schemas_give_the_same_answers(
@@ -378,7 +379,7 @@ def test_options_are_part_of_the_address(folder: Path) -> None:
 
 def test_nothing_is_written_without_the_cache(folder: Path) -> None:
     guide = compile(TREE, V, cache=False)
-    guide.precompute()
+    guide.precompute(100)
     guide.save()
     WRITER.flush()
     assert list(folder.iterdir()) == []
@@ -390,6 +391,7 @@ def test_a_parsed_target_has_the_same_address(folder: Path) -> None:
     assert len(list(folder.glob("*.cache"))) == 1
 
 
+@pytest.mark.long
 def test_another_process_loads_the_guide_and_builds_the_same_rules(folder: Path) -> None:
     code = (
         "import json, sys, numpy as np, structkit as sk\n"

@@ -68,6 +68,7 @@ def test_every_error_is_public() -> None:
     assert set(errors.__all__) <= set(sk.__all__)
 
 
+@pytest.mark.long
 def test_functions_are_not_replaced_by_modules_of_the_same_name() -> None:
     code = "import structkit as sk; from structkit.compile import compile; import structkit.generate.decode.decode"
     code += "; print(callable(sk.compile), callable(sk.generate))"

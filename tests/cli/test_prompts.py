@@ -181,6 +181,7 @@ def test_files_that_do_not_fit_together(file: Path, capsys: pytest.CaptureFixtur
     assert "reading or writing the files failed" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_errors_of_lines_have_the_remedies_of_the_command(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

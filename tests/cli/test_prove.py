@@ -50,6 +50,7 @@ def test_a_type_without_counterexamples(types: str, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out.startswith("Person: 50 sentences, ")
 
 
+@pytest.mark.long
 def test_a_counterexample_is_an_exit_status(types: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", f"{types}:Loose", "--n", "100", "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
@@ -165,6 +166,7 @@ def test_a_type_without_json_form(types: str, capsys: pytest.CaptureFixture[str]
         assert "a class has no JSON form" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_closed_pipe(types: str, root: Path) -> None:
     code = f"import sys; sys.path.insert(0, {str(root)!r}); from structkit.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", code, "sample", f"{types}:Person", "--n", "600"]

@@ -252,6 +252,7 @@ def lookaheads(analyzer: Any) -> dict[frozenset[str], dict[str, set[str]]]:
     }
 
 
+@pytest.mark.long
 def test_the_analysis_of_an_lalr_grammar_is_that_of_lark() -> None:
     python = "%import python (file_input)\nstart: file_input\n%declare _INDENT _DEDENT"
     for text in [python, *(random_grammar(random.Random(seed)) for seed in range(100))]:

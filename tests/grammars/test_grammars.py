@@ -205,6 +205,7 @@ def test_every_date_of_the_calendar_is_in_the_language() -> None:
                     assert accepts(dates, text), text
 
 
+@pytest.mark.long
 def test_any_name_can_be_a_table_or_a_column() -> None:
     tables = {name: [name, "select", "a b"] for name in ("group", 'a"b', "1st", "x.y", "", "ß", "rowid")}
     selects = sk.compile(grammars.sqlite_select(tables, []), VOCABULARY, cache=False)

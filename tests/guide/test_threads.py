@@ -90,6 +90,7 @@ def test_sixteen_threads_with_one_guide_get_the_masks_of_one() -> None:
         sys.setswitchinterval(before)
 
 
+@pytest.mark.long
 def test_cursors_are_handed_between_threads() -> None:
     """A cursor takes each step in another thread, and a fork of it goes on in a third."""
     shared = _guide()

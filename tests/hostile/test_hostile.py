@@ -54,6 +54,7 @@ def test_names_are_unique() -> None:
     assert len(set(names)) == len(names) and set(names) >= BEYOND
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_target_without_end_is_killed() -> None:
     def make() -> None:

@@ -103,6 +103,7 @@ def test_a_server_behind_a_url_that_restarts(monkeypatch: pytest.MonkeyPatch) ->
         process.wait()
 
 
+@pytest.mark.long
 def test_a_lost_server_does_not_block_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     module = sys.modules["structkit.mcp.connect"]
     monkeypatch.setattr(module, "_RECONNECT_SECONDS", 0.2)

@@ -108,6 +108,7 @@ def test_the_code_of_functions_is_replaced_as_an_import_would() -> None:
     assert swapped > 10
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="the server needs fork and /proc")
 def test_faults_are_found_by_the_tests_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     alive = main(["structkit/lru_cache.py", "--count", "2", "--others"])

@@ -38,6 +38,7 @@ def _entry_points() -> list[str]:
     return [point.value for point in entry_points(group="pytest11")]
 
 
+@pytest.mark.long
 def test_models(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where structkit is installed, pytest finds the plugin by itself."""
     monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
@@ -86,6 +87,7 @@ REFUSED = """
     """
 
 
+@pytest.mark.long
 def test_downloads_are_disabled(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("STRUCTKIT_DOWNLOADS", raising=False)
     result = _run(pytester, REFUSED, "--strict-markers")

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
+import pytest
 from pydantic import BaseModel, Field, TypeAdapter
 
 import structkit as sk
@@ -96,6 +97,7 @@ def _streamed(agent: Any) -> Any:
     return stream
 
 
+@pytest.mark.long
 def test_every_run_ends_in_a_valid_result_or_a_typed_error() -> None:
     ends = Counter(run(seed) for seed in range(cases(60, of=400)))
     assert {"value", "CorrectionsExhausted"} <= {*ends}

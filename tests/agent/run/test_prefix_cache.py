@@ -125,6 +125,7 @@ def test_a_turn_reads_only_what_is_new() -> None:
     assert len(forgetful._config.prefix_cache) == 0
 
 
+@pytest.mark.long
 def test_what_was_read_is_let_go_of() -> None:
     needs_demo()
     agent = conversing()

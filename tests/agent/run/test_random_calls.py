@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Union
 
+import pytest
 from pydantic import BaseModel, Field, TypeAdapter, create_model
 
 import structkit as sk
@@ -114,6 +115,7 @@ def check_calls(value: object) -> None:
         check_arguments(call.arguments, *checks.checks)
 
 
+@pytest.mark.long
 def test_every_call_is_well_formed_and_executed_once() -> None:
     met: Counter[str] = Counter()
     for number in range(-(-RUNS // RUNS_OF_AN_AGENT)):

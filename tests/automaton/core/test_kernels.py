@@ -143,6 +143,7 @@ def test_differences_equal_the_difference_of_a_union(left: Node, first: Node, se
         assert unlike is not None and unlike.is_empty
 
 
+@pytest.mark.long
 @given(nodes, nodes, st.booleans())
 def test_product_equals_the_simple_one(left: Node, right: Node, negate: bool) -> None:
     try:

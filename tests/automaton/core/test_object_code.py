@@ -255,6 +255,7 @@ def test_object_code_that_does_not_match_is_ignored(built: Path, tmp_path: Path)
         assert log.count("\n") == 1 and reason in log, name
 
 
+@pytest.mark.long
 def test_damaged_object_code_is_replaced_by_a_compilation(built: Path, tmp_path: Path) -> None:
     folder = tmp_path / "compiled"
     shutil.copytree(built, folder)

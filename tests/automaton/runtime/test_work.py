@@ -74,6 +74,7 @@ def test_low_limits_refuse_rules_without_end_before_the_first_token(name: str, l
     compile(schema, V, limits=Limits(**{name: 4 * limit}), cache=False)
 
 
+@pytest.mark.long
 def test_patterns_that_are_too_large_to_compare_count_as_work() -> None:
     fields = {f"k{n}": {"type": "string", "not": {"pattern": f"a.{{0,30}}b{n}"}} for n in range(20)}
     with pytest.raises(LimitExceeded, match="the automata of all patterns") as caught:

@@ -85,6 +85,7 @@ def _allowed(cursor: sk.Cursor, budget: int | None = None) -> set[int]:
     return set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
 
 
+@pytest.mark.long
 @settings(max_examples=cases(50, of=150))
 @given(st.sampled_from(sorted(GUIDES)), PROMPTS, st.randoms())
 def test_the_mask_agrees_with_the_reference(name: str, before: str, random: object) -> None:

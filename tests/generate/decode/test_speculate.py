@@ -148,6 +148,7 @@ def _ends(rows: Tables, flows: list[Flow[Decoded]], size: int) -> list[Decoded]:
     return ends  # type: ignore[return-value]
 
 
+@pytest.mark.long
 @settings(max_examples=cases(10, of=40), deadline=None)
 @given(
     seed=st.integers(0, 2**20),

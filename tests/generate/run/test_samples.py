@@ -168,6 +168,7 @@ def test_waiting_for_the_model_is_part_of_the_time() -> None:
     assert results[0] < 4
 
 
+@pytest.mark.long
 def test_samples_share_their_time_and_prompts_do_not() -> None:
     options = {"timeout": 0.4, "temperature": 1.0, "seed": 1, **LONG}
     model = Slow([json.dumps("a b " * 100)] * 20, strict=False)

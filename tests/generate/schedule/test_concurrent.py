@@ -111,6 +111,7 @@ def _alone(demo: Any, count: int) -> list[object]:
     ]
 
 
+@pytest.mark.long
 def test_gathered_calls_share_a_batch_and_get_what_they_get_alone(
     demo: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -205,6 +205,7 @@ def test_the_exit_waits_for_a_limited_time(writer: Writer) -> None:
     gate.set()
 
 
+@pytest.mark.long
 def test_a_process_that_ends_after_its_first_sequence_saves_it(folder: Path) -> None:
     for _ in range(2):
         done = subprocess.run([sys.executable, "-c", PROCESS], capture_output=True, text=True, check=True)

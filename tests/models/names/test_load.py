@@ -205,6 +205,7 @@ def test_the_command_line_takes_names(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "the provider 'mistral' is unknown" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_names_import_no_client() -> None:
     code = "import structkit, sys; structkit.load; print({'openai', 'anthropic', 'google.genai'} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

@@ -128,6 +128,7 @@ def test_a_saved_model_is_loaded(llama, tokenizer, tmp_path) -> None:
     assert not halved.model.training
 
 
+@pytest.mark.long
 def test_loading_freezes_the_garbage_collector_once_and_not_the_model(
     llama, tokenizer, tmp_path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

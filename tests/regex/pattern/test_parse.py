@@ -274,6 +274,7 @@ def test_class_operators_of_rust_are_rejected(pattern: str) -> None:
         parse(pattern, search=True, unicode=True, rust=True)
 
 
+@pytest.mark.long
 def test_adversarial_patterns_are_rejected() -> None:
     with pytest.raises(LimitExceeded, match="pattern_length=10000"):
         parse("a" * 10_001, search=True, unicode=True)

@@ -115,6 +115,7 @@ def accepts(reader: Reader, value: object) -> bool:
     return any(reader.accepts(text.encode()) for text in texts)
 
 
+@pytest.mark.long
 @settings(max_examples=cases(12, of=1_500), deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas, st.booleans())
 def test_products_accept_what_jsonschema_does(schema: dict[str, object], makes_products: bool) -> None:

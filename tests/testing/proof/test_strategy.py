@@ -75,6 +75,7 @@ def test_failing_examples_shrink(target: Any, condition: Any, expected: object) 
         assert found == expected
 
 
+@pytest.mark.long
 def test_without_hypothesis_the_error_names_the_extra() -> None:
     code = (
         "import sys; sys.modules['hypothesis'] = None\n"
