@@ -101,6 +101,7 @@ class Index:
         self._trie, self._simple_trie = trie_arrays(vocabulary)
         self._tables_without_distinct: dict[frozenset[int], tuple[Tables, Tables]] = {}
         self._numbering = Lock()
+        # Of the frames of a mask that differ in the count alone, the last one's few exit nodes are those of the next.
         self._last_many = NO_EXIT_NODES, -1, NO_EXIT_NODES
 
     @cached_property
@@ -171,7 +172,9 @@ class Index:
 
     def row(self, frame: Frame, work: Work | None = None) -> Row:
         """Return the row of a frame, independent of the frames below it; `work` is by default that of the limits."""
-        if (row := self.rows.get(key := self._key(-1, frame))) is None:
+        key = self._key(-1, frame)
+        row = self.rows.get(key)
+        if row is None:
             if self.automaton.has_calls(self.automaton.rule_of[frame.state]):
                 row = self._stored_rows.get(key)
                 if row is None:
