@@ -157,9 +157,8 @@ class Correction:
         chosen, cut = self.choose(tokens, reading) if end in ("refused", "empty") else (b"", 0)
         cut = self.take_back(cut) if chosen else self.cut(end, len(before))
         named = self.meant(bytes(matcher.data), request.choices) if end == "refused" and not chosen else b""
-        if named and before.startswith(
-            self.text
-        ):  # `low.` begins as a choice does, and all of it was taken back
+        # `low.` begins as a choice does, and all of it was taken back.
+        if named and before.startswith(self.text):
             self.append(before[len(self.text) :], forced=True)
             self.append(named, forced=False)
             reading, end = None, "ended"

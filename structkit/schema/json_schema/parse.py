@@ -21,6 +21,7 @@ from structkit.schema.algebra.prune import prune, referenced_names, topological_
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle
 from structkit.schema.ir.constructors import union, with_note
 from structkit.schema.ir.definitions import Definitions
+from structkit.schema.ir.json_values import shorten_value
 from structkit.schema.ir.keywords import (
     CHECKED,
     COMBINING_KEYWORDS,
@@ -392,7 +393,9 @@ class _Parser:
         if "enum" in raw or "const" in raw:
             values = raw.get("enum", [raw.get("const")])
             if not isinstance(values, list | tuple):
-                raise SchemaError(f"enum must be a list of values; write [{values!r:.60}]", place=path.text)
+                raise SchemaError(
+                    f"enum must be a list of values; write [{shorten_value(values)}]", place=path.text
+                )
             self._charge(len(values), _STEPS_PER_VALUE, path)
             possible = enum_constants(raw, values, kinds, path, self._limits)
             none = "no value of enum or const has the required type" if values else "enum is empty"
