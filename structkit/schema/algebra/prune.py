@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from structkit.errors import SchemaError
 from structkit.schema.ir.constructors import array, object_, union, with_note
-from structkit.schema.ir.descend import Within, children
+from structkit.schema.ir.descend import children
 from structkit.schema.ir.nodes import (
     Additional,
     Array,
@@ -195,17 +195,22 @@ def _required_references(node: Schema) -> list[str]:
 
 
 def referenced_names(node: Schema, *, unguarded: bool = False) -> Iterator[str]:
-    """Iterate over the names that a node refers to; `unguarded`: outside arrays and objects only."""
+    """Iterate over the names that a node refers to; `unguarded`: outside arrays and objects only.
+
+    A part that occurs in several places is visited once: equal schemas of a document are one node.
+    """
     stack = [node]
+    visited = set[int]()
     while stack:
         current = stack.pop()
         if isinstance(current, Ref):
             yield current.name
-        elif isinstance(current, Union):  # which may have very many constants
-            stack += [branch for branch in reversed(current.branches) if type(branch) in _WITH_PARTS]
-        elif isinstance(current, _COMPOSITE):
-            inside = reversed(children(current))
-            stack += [inner for step, inner in inside if step is Within.SAME or not unguarded]
+        elif isinstance(current, String) and current.content is None:  # the most frequent node
+            continue
+        elif type(current) in _WITH_PARTS and id(current) not in visited:
+            visited.add(id(current))
+            if not unguarded or isinstance(current, (Union, Combined)):
+                stack += [part for _, part in reversed(children(current)) if type(part) in _WITH_PARTS]
 
 
 def topological_order(definitions: Definitions) -> list[str]:

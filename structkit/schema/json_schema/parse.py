@@ -7,6 +7,7 @@ keywords.
 from __future__ import annotations
 
 import logging
+import marshal
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -244,8 +245,7 @@ class _Parser:
             return bare  # a fast path with the same result, for about half of all schemas
         similar = None if self._count < _MIN_CACHED_SCHEMAS else self._similar(raw, path)
         for other, known in similar or ():
-            # The representations distinguish 1 and True, and keys in another order.
-            if raw is other or (raw == other and repr(raw) == repr(other)):
+            if raw is other or (raw == other and _text_of(raw) == _text_of(other)):
                 return known
         self._depth += 1
         try:
@@ -483,3 +483,11 @@ _STEPS, _STEPS_TO_READ, _STEPS_PER_VALUE = 50, 250, 20
 
 _MAX_LOOKUPS = 3
 """Maximum nesting of definitions that are parsed where a `oneOf` refers to them: each deepens the stack."""
+
+
+def _text_of(raw: object) -> bytes | str:
+    """Return a text that distinguishes what `==` does not: 1 and True, and keys in another order."""
+    try:
+        return marshal.dumps(raw, 2)  # several times faster than `repr`; version 2 does not depend on identity
+    except ValueError:  # values that are not of JSON's types
+        return repr(raw)
