@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
-from marshal import dumps
 
 from structkit.errors import SchemaError
 from structkit.frozen import frozen
 from structkit.limits import Limits
+from structkit.schema.ir.json_values import exact_bytes
 from structkit.targets.grammar import Grammar
 from structkit.targets.specs import Choice, JsonSchema, Regex
 from structkit.targets.targets import AnyTarget, Target, spec_of
@@ -79,7 +79,7 @@ def fingerprint_of(target: AnyTarget) -> TargetFingerprint | None:
     """
     try:
         if type(target) is dict:  # the most frequent case; equal to that of `JsonSchema(target)`
-            return TargetFingerprint(_dump(("JsonSchema", "open", True, False, target, {})), target)
+            return TargetFingerprint(exact_bytes(("JsonSchema", "open", True, False, target, {})), target)
         spec = spec_of(target)
         if isinstance(spec, Grammar) and (spec.holes or spec.limits != Limits()):
             return None
@@ -91,23 +91,14 @@ def fingerprint_of(target: AnyTarget) -> TargetFingerprint | None:
 def _content_of(spec: Regex | Choice[object] | Grammar[object] | JsonSchema) -> bytes:
     match spec:
         case Regex():
-            return _dump(("Regex", spec.pattern))
+            return exact_bytes(("Regex", spec.pattern))
         case Choice():
-            return _dump(("Choice", spec.options))
+            return exact_bytes(("Choice", spec.options))
         case Grammar():
-            return _dump(("Grammar", spec.source.fingerprint))
+            return exact_bytes(("Grammar", spec.source.fingerprint))
         case _:
             options = spec.additional, spec.strict, spec.bounded_numbers
-            return _dump(("JsonSchema", *options, spec.schema, spec.resources))
-
-
-def _dump(parts: tuple[object, ...]) -> bytes:
-    """Return the bytes of a value: in the second version of the format, which depends on no identity of objects.
-
-    Raises:
-        ValueError: The value has an object that is not of a built-in type, or is too deep.
-    """
-    return dumps(parts, 2)  # type: ignore[arg-type]  # it raises for what it cannot write
+            return exact_bytes(("JsonSchema", *options, spec.schema, spec.resources))
 
 
 def cache_key(target: AnyTarget) -> Hashable | None:

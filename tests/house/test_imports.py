@@ -151,7 +151,7 @@ IMPORTERS = {
     "referencing": {"schema/json_schema/validate.py"},
     "langchain_core": {"integrations/langchain.py"},
     "llama_cpp": {"models/llama_cpp/library.py"},
-    "marshal": {"targets/fingerprint.py"},
+    "marshal": {"schema/ir/json_values.py"},
     "mcp": {"mcp/endpoint.py", "mcp/session.py"},
     "pydantic_ai": {
         "integrations/pydantic_ai/__init__.py",
@@ -195,8 +195,8 @@ IMPORTERS = {
 ALLOWED_EVERYWHERE = {"numpy", "typing_extensions"}
 
 FORBIDDEN = {"http", "pickle", "shelve", "socket", "subprocess", "urllib.request"}
-"""structkit never unpickles bytes, and `marshal` only writes them, to be hashed. Only transformers downloads files,
-only mcp, httpx2 and the clients of hosted models connect to servers, and only mcp starts processes."""
+"""structkit never unpickles bytes, and `marshal` only writes them, to hash or compare them. Only transformers downloads
+files, only mcp, httpx2 and the clients of hosted models connect to servers, and only mcp starts processes."""
 
 LAZY = {
     "anthropic",

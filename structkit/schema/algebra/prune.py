@@ -94,8 +94,12 @@ def _prune_reachable(root: str, definitions: Definitions) -> _Pruned:
     Raises:
         UnsatisfiableSchema: No value satisfies the root.
     """
-    references = {name: dict.fromkeys(referenced_names(node)) for name, node in definitions.items()}
-    satisfiable, final = _satisfiable_definitions(definitions, references)
+    plain = {name: _references_if_plain(node) for name, node in definitions.items()}
+    references = {
+        name: dict.fromkeys(referenced_names(definitions[name])) if names is None else names
+        for name, names in plain.items()
+    }
+    satisfiable, final = _satisfiable_definitions(definitions, references, plain)
     if root not in satisfiable:
         path, reason = _unsatisfiable_reason(definitions, satisfiable, root)
         raise unsatisfiable(reason, path)
@@ -205,8 +209,8 @@ def referenced_names(node: Schema, *, unguarded: bool = False) -> Iterator[str]:
         current = stack.pop()
         if isinstance(current, Ref):
             yield current.name
-        elif isinstance(current, String) and current.content is None:  # the most frequent node
-            continue
+        elif isinstance(current, String) and current.content is None:
+            continue  # the most frequent node
         elif type(current) in _WITH_PARTS and id(current) not in visited:
             visited.add(id(current))
             if not unguarded or isinstance(current, (Union, Combined)):
@@ -307,9 +311,14 @@ def _explicit_groups(groups: tuple[Additional, ...]) -> tuple[Additional, ...]:
 
 
 def _satisfiable_definitions(
-    definitions: Definitions, references: Mapping[str, Iterable[str]]
+    definitions: Definitions,
+    references: Mapping[str, Iterable[str]],
+    plain: Mapping[str, Iterable[str] | None],
 ) -> tuple[set[str], dict[str, Schema]]:
-    """Return the satisfiable definitions, and the pruned ones that refer to satisfiable definitions only."""
+    """Return the satisfiable definitions, and the pruned ones that refer to satisfiable definitions only.
+
+    Those whose references are in `plain` need no pruning if their references are satisfiable.
+    """
     users: dict[str, list[str]] = {name: [] for name in definitions}
     for name, others in references.items():
         for other in others:
@@ -322,10 +331,12 @@ def _satisfiable_definitions(
         for name in pending:
             if name in satisfiable:
                 continue
-            cleaned = _clean(definitions[name], satisfiable, definitions)
+            node = definitions[name]
+            if plain[name] is None or not satisfiable.issuperset(_required_references(node)):
+                node = _clean(node, satisfiable, definitions)
             if satisfiable.issuperset(references[name]):
-                final[name] = cleaned
-            if not isinstance(cleaned, Never):
+                final[name] = node
+            if not isinstance(node, Never):
                 satisfiable.add(name)
                 new.append(name)
         pending = list(dict.fromkeys(user for name in new for user in users[name] if user not in satisfiable))

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from json.encoder import encode_basestring
+from marshal import dumps
 
 from structkit.error_notes import SURROGATE_REMEDY
 from structkit.errors import LimitExceeded, SchemaError
@@ -19,6 +20,7 @@ from structkit.schema.ir.path import SchemaPath
 __all__ = [
     "as_fraction",
     "canonical_key",
+    "exact_bytes",
     "is_integer",
     "json_text",
     "json_type_of",
@@ -276,3 +278,17 @@ def shorten_repr(text: str, length: int = 60) -> str:
         return text
     end = f"...{text[-1]}" if text[0] in "'\"" else "..."
     return text[: length - len(end)] + end
+
+
+def exact_bytes(value: object) -> bytes:
+    """Return bytes that are equal for values of equal types with keys in equal order, also in another process.
+
+    The second version of the format depends on no identity of objects.
+
+    >>> exact_bytes({"a": 1}) == exact_bytes({"a": 1}), exact_bytes(1) == exact_bytes(True)
+    (True, False)
+
+    Raises:
+        ValueError: The value has an object that is not of a built-in type, or is too deep.
+    """
+    return dumps(value, 2)  # type: ignore[arg-type]  # it raises for what it cannot write

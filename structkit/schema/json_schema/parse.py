@@ -7,7 +7,6 @@ keywords.
 from __future__ import annotations
 
 import logging
-import marshal
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -22,7 +21,7 @@ from structkit.schema.algebra.prune import prune, referenced_names, topological_
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle
 from structkit.schema.ir.constructors import union, with_note
 from structkit.schema.ir.definitions import Definitions
-from structkit.schema.ir.json_values import shorten_value
+from structkit.schema.ir.json_values import exact_bytes, shorten_value
 from structkit.schema.ir.keywords import (
     CHECKED,
     COMBINING_KEYWORDS,
@@ -245,7 +244,7 @@ class _Parser:
             return bare  # a fast path with the same result, for about half of all schemas
         similar = None if self._count < _MIN_CACHED_SCHEMAS else self._similar(raw, path)
         for other, known in similar or ():
-            if raw is other or (raw == other and _text_of(raw) == _text_of(other)):
+            if _equal(raw, other):
                 return known
         self._depth += 1
         try:
@@ -485,9 +484,11 @@ _MAX_LOOKUPS = 3
 """Maximum nesting of definitions that are parsed where a `oneOf` refers to them: each deepens the stack."""
 
 
-def _text_of(raw: object) -> bytes | str:
-    """Return a text that distinguishes what `==` does not: 1 and True, and keys in another order."""
+def _equal(left: Mapping[str, object], right: Mapping[str, object]) -> bool:
+    """Return whether schemas are equal with the types of their values and the order of their keys."""
+    if left is right or left != right:
+        return left is right
     try:
-        return marshal.dumps(raw, 2)  # several times faster than `repr`; version 2 does not depend on identity
+        return exact_bytes(left) == exact_bytes(right)
     except ValueError:  # values that are not of JSON's types
-        return repr(raw)
+        return False
