@@ -112,10 +112,12 @@ def _has_multiple_spellings(schema: Schema, any_order: bool, shared_keys: Contai
     pending = [schema]
     while pending:
         current = pending.pop()
-        if (
-            isinstance(current, Anything | Integer | Number)
-            or (isinstance(current, Const) and current.text[0] in "[{-0123456789")
-            or (isinstance(current, String) and any(map(has_multiple_spellings, current.formats)))
+        if isinstance(current, Const):  # a union may have thousands
+            if current.text[0] in "[{-0123456789":
+                return True
+            continue
+        if isinstance(current, Anything | Integer | Number) or (
+            isinstance(current, String) and any(map(has_multiple_spellings, current.formats))
         ):
             return True
         if isinstance(current, ObjectProduct) and current.additional:

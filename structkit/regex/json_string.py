@@ -8,6 +8,7 @@ characters are written raw (RFC 8259, section 7).
 from __future__ import annotations
 
 import json
+import operator
 import re
 from collections.abc import Iterable
 from dataclasses import replace
@@ -85,13 +86,18 @@ def json_text(value: str, *, path: str | None = None) -> str:
     Raises:
         SchemaError: The string contains a lone surrogate, which UTF-8 cannot encode.
     """
-    if value.isascii() and value.isprintable() and '"' not in value and "\\" not in value:
+    if _is_plain(value):
         return f'"{value}"'
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise SchemaError(
             f"{value!r} contains a lone surrogate, which UTF-8 cannot encode; {SURROGATE_REMEDY}", place=path
         )
     return json.dumps(value, ensure_ascii=False)
+
+
+def _is_plain(value: str) -> bool:
+    """Return whether a text is certainly its own JSON spelling."""
+    return value.isascii() and value.isprintable() and '"' not in value and "\\" not in value
 
 
 @lru_cache(maxsize=1024)
@@ -134,16 +140,19 @@ def escape(node: Node) -> Node:
     """
     match node:
         case LiteralText(value):
-            escaped_text = json.dumps(value, ensure_ascii=False)[1:-1]
-            return node if escaped_text == value else LiteralText(escaped_text)
+            return node if _is_plain(value) else LiteralText(json.dumps(value, ensure_ascii=False)[1:-1])
         case CharClass():
-            return _escape_chars(node)
+            spellings = _escape_chars(node)
+            return node if spellings == node else spellings
         case Seq(parts):
-            return seq(*(escape(part) for part in parts))
+            changed = [escape(part) for part in parts]
+            return node if all(map(operator.is_, changed, parts)) else seq(*changed)
         case Choice(parts):
-            return choice(escape(part) for part in parts)
+            changed = [escape(part) for part in parts]
+            return node if all(map(operator.is_, changed, parts)) else choice(changed)
         case Repeat(part, min_count, max_count):
-            return Repeat(escape(part), min_count, max_count)
+            inner = escape(part)
+            return node if inner is part else Repeat(inner, min_count, max_count)
         case Intersection(left, right, negate, end):
             lookahead = QUOTE.value if end == _END_OF_STRING else end
             return Intersection(escape(left), escape(right), negate, lookahead=lookahead)

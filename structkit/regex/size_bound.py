@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from operator import xor
 from typing import NamedTuple, TypeAlias
@@ -73,6 +74,7 @@ def _starts(node: Node) -> list[str]:
             return [_OTHER]
 
 
+@lru_cache(maxsize=256)
 def is_small_string(body: Node) -> bool:
     """Return whether the automaton of a string body is provably small enough to be built in the middle of a text.
 

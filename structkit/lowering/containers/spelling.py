@@ -49,9 +49,10 @@ def shared_keys(
         node = pending.pop()
         if node not in seen:
             seen.add(node)
+            parts = [inner for _, inner in children(node)]
             if isinstance(node, Array) and node.unique_items:
-                comparison.compare(inner for _, inner in children(node))
-            pending += [inner for _, inner in children(node)]
+                comparison.compare(parts)
+            pending += [inner for inner in parts if not isinstance(inner, Const)]
     return comparison.keys
 
 

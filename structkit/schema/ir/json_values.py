@@ -42,14 +42,14 @@ def json_type_of(value: object) -> JsonType | None:
     >>> json_type_of(2.0), json_type_of(True), json_type_of({1, 2})
     ('number', 'boolean', None)
     """
+    if isinstance(value, str):  # the most frequent one
+        return "string"
     if value is None:
         return "null"
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, int | float | Decimal):
         return "number"
-    if isinstance(value, str):
-        return "string"
     if isinstance(value, Mapping):
         return "object"
     return "array" if isinstance(value, list | tuple) else None
