@@ -133,14 +133,16 @@ def union(branches: Iterable[Schema], reason: str = "no alternative is possible"
         else:
             possible.append(branch)
     if len(possible) == 1:
-        return possible[0]  # the common case; hashing the node for the dict below would traverse it
-    flat = dict.fromkeys(possible)
-    if any(isinstance(branch, Anything) for branch in flat):
+        return possible[0]
+    kinds = set(map(type, possible))
+    if Anything in kinds:
         return Anything()
+    # Nodes of different types differ; to hash one would traverse it.
+    flat = possible if len(kinds) == len(possible) else list(dict.fromkeys(possible))
     if not flat:
         return (
             dropped[0]
             if len(dropped) == 1
             else Never(": ".join((reason, *(one.reason for one in dropped[:1]))))
         )
-    return next(iter(flat)) if len(flat) == 1 else Union(tuple(flat))
+    return flat[0] if len(flat) == 1 else Union(tuple(flat))
