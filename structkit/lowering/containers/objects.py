@@ -137,7 +137,10 @@ class ObjectLowerer:
         lowering.overlapping = overlapping
         braces = inside if is_call else seq("{", inside, "}")
         # A rule has its own set of distinct texts.
-        return lowering.rule(braces, path) if large or self.needs_distinct_keys(schema) else braces
+        # A text of the root enters it at once, so that a rule of its own would only add a call.
+        is_root = path == "$" and not overlapping
+        is_rule = (large and not is_root) or self.needs_distinct_keys(schema)
+        return lowering.rule(braces, path) if is_rule else braces
 
     def value(self, schema: Schema, path: str) -> tuple[Node, bool, int]:
         """Return the lowered value of a property, whether it is small, and its size in schemas."""
