@@ -7,9 +7,9 @@ import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from structkit.regex.charset import ANY, char_class, complement, intersection, single_char, union
+from structkit.regex.charset import ANY, char_class, complement, intersection, union
 from structkit.regex.nodes import CharClass
-from structkit.regex.pattern.unicode import Dialect, UncertainClass, shorthand
+from structkit.regex.pattern.unicode import Dialect, UncertainClass, dot, shorthand
 
 if TYPE_CHECKING or sys.version_info < (3, 11):
     import sre_compile
@@ -107,7 +107,7 @@ def _plain_class(operation: str, argument: _Frozen, flags: int, dialect: Dialect
         case "RANGE", (int(first), int(last)):
             return exactly(char_class([(first, last)]))
         case "ANY", _:
-            return exactly(ANY if flags & re.DOTALL else complement(single_char("\n")))
+            return exactly(ANY if flags & re.DOTALL else dot(dialect))
         case "CATEGORY", str(name):
             letter = {"DIGIT": "d", "SPACE": "s", "WORD": "w"}[name.rsplit("_", 1)[1]]
             letter = letter.upper() if "NOT" in name else letter

@@ -294,7 +294,7 @@ class _Reader:
         where = str(argument)
         opposite = {"AT_BOUNDARY": "AT_NON_BOUNDARY", "AT_NON_BOUNDARY": "AT_BOUNDARY"}
         if where in opposite:
-            return self.at(opposite[where], flags, after)
+            return self.boundary(opposite[where], flags, after)
         return self.edge(where, flags, after, negate=False, is_strict=self.dialect != "rust")
 
     def add_look(self, start: int, after: int, ahead: bool, negate: bool) -> int:
@@ -305,15 +305,25 @@ class _Reader:
     def at(self, where: str, flags: int, after: int) -> int:
         if self.in_look:
             self.fail("this anchor inside a lookaround is not supported")
-        if where in ("AT_BOUNDARY", "AT_NON_BOUNDARY"):
-            word = _word(flags, self.dialect)
-            sure, maybe = (self.add(Char(charset, 0)) for charset in (word.certain, word.possible))
-            ahead = [self.add(Look(sure, after, True, False)), self.add(Look(maybe, after, True, True))]
-            if where == "AT_BOUNDARY":
-                ahead.reverse()
-            behind = self.add_look(maybe, ahead[1], False, True)
-            return self.add(Split((self.add_look(sure, ahead[0], False, False), behind)))
-        return self.edge(where, flags, after, negate=True)
+        if where not in ("AT_BOUNDARY", "AT_NON_BOUNDARY"):
+            return self.edge(where, flags, after, negate=True)
+        place = self.boundary(where, flags, after)
+        if where == "AT_BOUNDARY" or self.dialect == "ecma":
+            return place
+        # In `re` only since Python 3.14 `\B` matches the empty text.
+        character = self.add(Char(ANY, 0))
+        sides = (self.add_look(character, place, is_ahead, False) for is_ahead in (False, True))
+        return self.add(Split(tuple(sides)))
+
+    def boundary(self, where: str, flags: int, after: int) -> int:
+        """Look for a word character on exactly one side, or on both or none."""
+        word = _word(flags, self.dialect)
+        sure, maybe = (self.add(Char(charset, 0)) for charset in (word.certain, word.possible))
+        ahead = [self.add(Look(sure, after, True, False)), self.add(Look(maybe, after, True, True))]
+        if where == "AT_BOUNDARY":
+            ahead.reverse()
+        behind = self.add_look(maybe, ahead[1], False, True)
+        return self.add(Split((self.add_look(sure, ahead[0], False, False), behind)))
 
     def end_of_look(self, where: str, before: list[Item], flags: int) -> int:
         r"""Add an anchor at the end of a lookahead, such as in `(?!if\b)`."""

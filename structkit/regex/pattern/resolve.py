@@ -280,8 +280,8 @@ class _Resolver:
         )
 
     def matches_only_end(self, rest: AnchoredNode) -> bool:
-        """Return whether `rest` contains no text but the empty one."""
-        return self.language(rest, False, True) in (EMPTY, NEVER)
+        """Return whether `rest` contains no text but the empty one, also if it is the whole text."""
+        return all(self.language(rest, left, True) in (EMPTY, NEVER) for left in (False, True))
 
     def step(self) -> None:
         self.steps += 1

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NoReturn, TypeAlias
 
 from structkit.errors import PatternError
-from structkit.regex.charset import ANY, char_class, complement, single_char
+from structkit.regex.charset import ANY, char_class, single_char
 from structkit.regex.nodes import NEVER, CharClass, LiteralText
 from structkit.regex.pattern.class_sets import read_class_of_rust
 from structkit.regex.pattern.resolve import (
@@ -29,7 +29,7 @@ from structkit.regex.pattern.syntax import (
     match_quantifier,
     unsupported_group_message,
 )
-from structkit.regex.pattern.unicode import Dialect, UncertainClass, property_class, shorthand
+from structkit.regex.pattern.unicode import Dialect, UncertainClass, dot, property_class, shorthand
 
 __all__ = ["LookaroundMarker", "Part", "Scan", "scan"]
 
@@ -152,7 +152,7 @@ class _Scanner:
                     self.anchor(start=anchor == "^", is_dollar=anchor == "$")
                 case ".":
                     self.position += 1
-                    self.add(ANY if self.flags.dot_all else complement(single_char("\n")))
+                    self.add(ANY if self.flags.dot_all else dot(self.dialect))
                 case character:
                     if character not in _QUANTIFIERS or not self.quantifier():
                         self.position += 1

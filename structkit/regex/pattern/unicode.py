@@ -11,10 +11,10 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Literal, TypeAlias, TypeVar
 
-from structkit.regex.charset import DIGIT, char_class, complement, intersection, union
+from structkit.regex.charset import DIGIT, char_class, complement, intersection, single_char, union
 from structkit.regex.nodes import CharClass
 
-__all__ = ["Dialect", "UncertainClass", "classes_by", "property_class", "shorthand"]
+__all__ = ["Dialect", "UncertainClass", "classes_by", "dot", "property_class", "shorthand"]
 
 K = TypeVar("K")
 
@@ -91,6 +91,11 @@ class UncertainClass:
         if all(span.certain is span.possible for span in spans):
             return cls.exactly(certain)
         return cls(certain, union([span.possible for span in spans]))
+
+
+def dot(dialect: Dialect) -> CharClass:
+    """Return the class `.`: all characters but the line terminators, of which ECMA-262 has four and the others one."""
+    return complement(union(map(single_char, "\n\r\u2028\u2029" if dialect == "ecma" else "\n")))
 
 
 def shorthand(letter: str, dialect: Dialect, *, ascii_only: bool = False) -> UncertainClass:

@@ -190,3 +190,17 @@ def test_what_engines_read_differently_is_refused(pattern: str, engine: Engine |
         sk.to_regex(target)
     assert message in caught.value.message
     assert caught.value.place == "$"
+
+
+@pytest.mark.parametrize("pattern", [r"\B|-", r"(?:\B|a)*", r"(?=\B)-?", r"b|\B(?!a)"])
+def test_not_all_engines_find_the_inside_of_a_word_in_the_empty_text(pattern: str) -> None:
+    """`re` does only since Python 3.14; the texts of a type do not depend on the version."""
+
+    def accepts(target: Any, text: bytes = b'""') -> bool:
+        return sk.compile(target, byte_vocabulary()).reader.accepts(text)
+
+    config = ConfigDict(regex_engine="python-re")
+    assert not accepts(TypeAdapter(Annotated[str, Field(pattern=pattern)], config=config))
+    assert not accepts(sk.Regex(pattern), b"")
+    assert accepts(sk.Regex(r"(?!\b)|-"), b"")
+    assert accepts({"type": "string", "pattern": pattern})
