@@ -399,8 +399,9 @@ class _Lowering:
                 if self.canonical and not self.bounded:
                     text = canonical_constant(text, self.shared_keys)
                 text = self.notation.render(with_separators(text, self.comma, self.colon))
-                has_one_spelling = self.canonical or not self.integral_floats
-                return LiteralText(text) if has_one_spelling else constant_spellings(text)
+                if self.canonical or self.bounded:
+                    return LiteralText(text)
+                return constant_spellings(text, has_points=self.integral_floats)
             case Never(reason):
                 self.empty_reason = self.empty_reason or (reason, path)
                 return NEVER

@@ -265,8 +265,10 @@ def with_decimal_point(integers: Node) -> Node:
     return NEVER if integers is NEVER else seq(integers, Repeat(LiteralText(".0"), 0, 1))
 
 
-def constant_spellings(text: str) -> Node:
+def constant_spellings(text: str, *, has_points: bool = True) -> Node:
     """Return the spellings of the JSON of a constant: each integer in it has two, and -0.0 those of 0, too.
+
+    Without `has_points` each has one.
 
     >>> constant_spellings("2.0"), constant_spellings('"2"')
     (Choice(parts=(LiteralText(value='2'), LiteralText(value='2.0'))), LiteralText(value='"2"'))
@@ -276,7 +278,8 @@ def constant_spellings(text: str) -> Node:
     for found in _SCALAR.finditer(text):
         if found["integer"] is not None:
             integers = ("0", "-0") if found["integer"] == "-0" else (found["integer"],)
-            spellings = choice(with_decimal_point(LiteralText(integer)) for integer in integers)
+            texts = map(LiteralText, integers)
+            spellings = choice(map(with_decimal_point, texts) if has_points else texts)
             parts += LiteralText(text[end : found.start()]), spellings
             end = found.end()
     return seq(*parts, LiteralText(text[end:]))
