@@ -58,9 +58,10 @@ def _frozen(argument: object) -> _Frozen:
 @lru_cache(maxsize=1024)
 def _class_of(operation: str, argument: _Frozen, flags: int, dialect: Dialect, possible: bool) -> CharClass:
     """Return the code points that an operation on one character matches, certainly or possibly."""
-    span = _plain_class(operation, argument, flags, dialect)
+    ignores_case = flags & re.IGNORECASE
+    span = _span(operation, argument, flags if dialect != "python" else flags & ~re.IGNORECASE, dialect)
     plain = span.possible if possible else span.certain
-    if not flags & re.IGNORECASE:
+    if not ignores_case or dialect != "python":
         return plain
     # `re` itself decides which characters with case match; the others match as without the flag.
     item: Any = _thawed(operation, argument)
@@ -96,14 +97,19 @@ def _thawed(operation: str, argument: _Frozen) -> Item:
     return constant, argument
 
 
-def _plain_class(operation: str, argument: _Frozen, flags: int, dialect: Dialect) -> UncertainClass:
-    """Return the code points of an operation without the flag `IGNORECASE`."""
+def _span(operation: str, argument: _Frozen, flags: int, dialect: Dialect) -> UncertainClass:
+    """Return the code points of an operation."""
     exactly = UncertainClass.exactly
+
+    def fold(span: UncertainClass) -> UncertainClass:
+        ascii_only = bool(flags & re.ASCII)
+        return span.with_case(dialect, ascii_only=ascii_only) if flags & re.IGNORECASE else span
+
     match operation, argument:
         case "LITERAL", int(code):
-            return exactly(char_class([(code, code)]))
+            return fold(exactly(char_class([(code, code)])))
         case "NOT_LITERAL", int(code):
-            return exactly(complement(char_class([(code, code)])))
+            return fold(exactly(char_class([(code, code)]))).negated()
         case "RANGE", (int(first), int(last)):
             return exactly(char_class([(first, last)]))
         case "ANY", _:
@@ -115,7 +121,8 @@ def _plain_class(operation: str, argument: _Frozen, flags: int, dialect: Dialect
         case "IN", tuple(parts):
             items = [part for part in parts if isinstance(part, tuple)]
             negate = bool(items) and items[0][0] == "NEGATE"
-            inner = [_plain_class(str(op), arg, flags, dialect) for op, arg in items[1 if negate else 0 :]]
-            found = UncertainClass.union(inner)
+            plain = flags & ~re.IGNORECASE
+            inner = [_span(str(op), arg, plain, dialect) for op, arg in items[1 if negate else 0 :]]
+            found = fold(UncertainClass.union(inner))
             return found.negated() if negate else found
     raise AssertionError(operation)

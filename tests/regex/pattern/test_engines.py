@@ -32,6 +32,7 @@ _CHARACTERS = [character for character in _DISPUTED + _SAMPLE if character not i
 _BOTH: list[str] = [
     r"\d", r"\D", r"\w", r"\W", r"\s", r"\S", r"[^\w]", r"[^\d]", r"(?i:i)", r"(?i:k)", r"(?i:s)", r"(?i:[a-z])",
     r"(?i:[^a-z])", r"(?i:σ)", r"(?i:[^σ])", r"(?i:\W)", r"\b.", r"\B.", r".\b", r"\bfoo\b", r"foo\b.", r".\Bfoo",
+    r"(?i:\b[i-k]\b)", r"(?i:\b[^i-k]\b)", r"(?i:[^k]\b)",
 ]  # fmt: skip
 _RUST = [
     r"\p{L}",
