@@ -9,7 +9,7 @@ from llama_index.core.base.llms.types import CompletionResponse, CompletionRespo
 from llama_index.core.llms import CustomLLM
 from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.prompts import BasePromptTemplate
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 import structkit as sk
 from structkit.generate.run.events import TextDelta
@@ -24,6 +24,8 @@ class StructkitLLM(CustomLLM):
         model: A model, such as the one that `structkit.load()` returns.
         options: Options of `structkit.extract`, such as `max_tokens`; those of a call override them.
     """
+
+    model_config = ConfigDict(extra="forbid")
 
     model: Any
     options: dict[str, Any] = Field(default_factory=dict)

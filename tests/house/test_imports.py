@@ -110,7 +110,7 @@ FOLDERS = {
 IMPORTERS = {
     "griffe": {"functions/docstring.py"},
     "pydantic": {
-        "integrations/langchain.py",
+        "integrations/langchain/model.py",
         "schema/python/calls.py",
         "schema/python/constraints.py",
         "schema/python/generator.py",
@@ -130,7 +130,7 @@ IMPORTERS = {
         "schema/python/validators.py",
         "schema/python/json_codec.py",
         "schema/view/rejection.py",
-        "integrations/langchain.py",
+        "integrations/langchain/model.py",
     },
     "hypothesis": {"testing/proof/search.py"},
     "shtab": {"cli/start.py"},
@@ -149,7 +149,12 @@ IMPORTERS = {
     "jinja2": {"models/llama_cpp/tokenizer.py"},
     "jsonschema": {"schema/json_schema/validate.py"},
     "referencing": {"schema/json_schema/validate.py"},
-    "langchain_core": {"integrations/langchain.py"},
+    "langchain_core": {
+        "integrations/langchain/__init__.py",
+        "integrations/langchain/conversation.py",
+        "integrations/langchain/language.py",
+        "integrations/langchain/model.py",
+    },
     "llama_cpp": {"models/llama_cpp/library.py"},
     "marshal": {"schema/ir/json_values.py"},
     "mcp": {"mcp/endpoint.py", "mcp/session.py"},

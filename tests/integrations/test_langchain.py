@@ -271,3 +271,73 @@ def test_a_tool_of_langchain_in_an_agent_of_structkit_has_a_remedy() -> None:
     given: Any = look
     with pytest.raises(sk.AgentError, match=r"give its function, tool\.func"):
         sk.Agent(ScriptedModel([]), [given])
+
+
+FUNCTION = {
+    "name": "joke",
+    "description": "A joke.",
+    "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
+}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        FUNCTION,
+        {"type": "function", "function": FUNCTION},
+        {"name": "joke", "description": "A joke.", "input_schema": FUNCTION["parameters"]},
+    ],
+)
+def test_the_schema_can_be_a_function(schema: dict[str, Any]) -> None:
+    wild = ChatStructkit(model=RandomModel(seed=2), options={"max_tokens": 40})
+    assert isinstance(wild.with_structured_output(schema).invoke("x")["n"], int)
+
+
+def test_options_are_not_fields() -> None:
+    with pytest.raises(TypeError, match=r"no argument 'temperature'; write options={'temperature': 0}"):
+        ChatStructkit(model=ScriptedModel([]), temperature=0)
+    with pytest.raises(TypeError, match=r"no argument 'mdel'; write model="):
+        ChatStructkit(mdel=ScriptedModel([]))
+
+
+def test_tokens_are_those_of_the_model() -> None:
+    model = ScriptedModel([])
+    assert ChatStructkit(model=model).get_num_tokens("Hello there.") == len(model.encode_text("Hello there."))
+    text_model = ChatStructkit(model=sk.from_function(lambda prompt: "x"))
+    with pytest.raises(sk.GenerationError, match=r"count them with token_counter='approximate'"):
+        text_model.get_num_tokens("Hello there.")
+    assert (
+        ChatStructkit(model=text_model.model, custom_get_token_ids=lambda text: [1]).get_num_tokens("x") == 1
+    )
+
+
+def test_a_schema_is_needed() -> None:
+    nothing: Any = None
+    with pytest.raises(sk.GenerationError, match=r"pass dict\[str, object\]"):
+        chat().with_structured_output(nothing, method="json_mode")
+
+
+def test_arguments_of_other_models() -> None:
+    bound = chat("One. Two.").bind_tools([add], strict=True, parallel_tool_calls=False)
+    assert bound.invoke("x", stop="Two").content == "One. "
+    with pytest.raises(sk.GenerationError, match="'web_search'} is a tool that a provider executes"):
+        chat().bind_tools([{"type": "web_search"}])
+
+
+def test_a_response_format_beside_tools() -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    response = {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}
+    bound = chat(CALL, '{"n": 5}').bind_tools([add], response_format=response)
+    messages: list[Any] = [HumanMessage("Go.")]
+    messages += [reply := bound.invoke(messages), ToolMessage("5", tool_call_id=reply.tool_calls[0]["id"])]
+    assert bound.invoke(messages).content == '{"n": 5}'
+    assert (
+        "".join(str(part.content) for part in chat('{"n": 5}').stream("x", response_format=response))
+        == '{"n": 5}'
+    )
+    with pytest.raises(sk.GenerationError, match=r"has no schema\n  write with_structured_output"):
+        chat().invoke("x", response_format={"type": "json"})
+
+
+def test_agents_read_the_name_of_the_model() -> None:
+    assert chat().model_name == "scripted"

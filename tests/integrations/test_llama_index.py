@@ -14,6 +14,7 @@ pytest.importorskip("llama_index.core", reason="needs llama-index-core")
 
 from llama_index.core.llms import ChatMessage
 from llama_index.core.prompts import ChatPromptTemplate, PromptTemplate
+from llama_index.core.tools import FunctionTool
 from pydantic import BaseModel, field_validator
 
 import structkit as sk
@@ -68,6 +69,17 @@ def test_options_of_a_call_override_those_of_the_model() -> None:
     with pytest.raises(sk.BudgetTooSmall):
         llm.structured_predict(Person, PromptTemplate("Who?"), {"max_tokens": 2})
     assert llm.metadata.num_output == 60 and llm.metadata.model_name == "scripted"
+
+
+def test_an_option_in_the_wrong_place_is_an_error() -> None:
+    with pytest.raises(ValueError, match="temperature"):
+        StructkitLLM(model=ScriptedModel([]), temperature=0)
+
+
+def test_a_tool_of_llama_index_in_an_agent_of_structkit_has_a_remedy() -> None:
+    given: Any = FunctionTool.from_defaults(fn=len)
+    with pytest.raises(sk.AgentError, match=r"give its function, tool\.fn"):
+        sk.Agent(ScriptedModel([]), [given])
 
 
 def test_a_value_that_a_validator_rejects_is_generated_again() -> None:

@@ -167,7 +167,7 @@ class Tool(Generic[P, R_co]):
             )
 
 
-_INNER = ("func", "coroutine", "function", "forward")
+_INNER = ("func", "coroutine", "function", "forward", "fn")
 """Where tools of other libraries have their functions."""
 
 AnyTool: TypeAlias = "Callable[..., object] | Tool[..., object]"
@@ -317,7 +317,7 @@ def as_tool(given: AnyTool) -> Tool[..., object]:
         inner = next((each for each in _INNER if callable(getattr(given, each, None))), None)
         hint = "; for an agent, give agent.as_tool(name)" if hasattr(given, "as_tool") else hint
         hint = "; for an MCP server, give its tools()" if hasattr(given, "atools") else hint
-        if inner is not None and hasattr(given, "name"):
+        if inner is not None and (hasattr(given, "name") or hasattr(given, "metadata")):
             hint = f"; for a tool of another library, give its function, tool.{inner}"
         raise AgentError(
             f"{kind:.80} is not a tool; give functions, methods, or structkit.tool(...) of them{hint}"

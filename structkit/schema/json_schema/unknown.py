@@ -57,7 +57,7 @@ def check_unknown(raw: Mapping[str, object], path: SchemaPath) -> None:
     if raw.keys() <= _KNOWN:
         return
     unknown = [str(key) for key in raw if key not in _KNOWN]
-    if len(unknown) == len(raw) or any(map(_near_keywords, unknown)):
+    if len(unknown) == len(raw) or any(map(_near_keywords, unknown)) or _is_function(raw):
         for _, message in refused_keys(raw, path):
             raise SchemaError(message, place=path.text)
     for key in unknown:
@@ -79,10 +79,22 @@ def refused_keys(raw: Mapping[str, object], path: SchemaPath) -> Iterator[tuple[
         if (meant := _slip_of(key, raw.get(key), raw)) is not None and not _refers_to(raw, f"#/{key}/"):
             slips += 1
             yield key, f"{key!r} is not a keyword of JSON Schema; write {meant!r}{_IGNORE}"
-    if slips or len(unknown) < len(raw) or all(map(_is_extension, unknown)) or not _is_meant(raw, path):
+    if slips or all(map(_is_extension, unknown)) or not _is_meant(raw, path):
+        return
+    if len(unknown) < len(raw) and not _is_function(raw):
         return
     named = ", ".join(repr(key) for key in unknown[:3]) + (", ..." if len(unknown) > 3 else "")
-    yield unknown[0], f"no key of the schema is a keyword of JSON Schema: {named}; {_hint(raw)}"
+    known = "" if len(unknown) == len(raw) else " but 'description'"
+    yield unknown[0], f"no key of the schema{known} is a keyword of JSON Schema: {named}; {_hint(raw)}"
+
+
+def _is_function(raw: Mapping[str, object]) -> bool:
+    """Return whether a schema is in what describes a function, whose `description` is the only keyword.
+
+    >>> _is_function({"name": "f", "description": "A function.", "parameters": {"type": "object"}})
+    True
+    """
+    return raw.keys() & _KNOWN <= {"description"} and inner_schema(raw) is not None
 
 
 def _is_meant(raw: Mapping[str, object], path: SchemaPath) -> bool:

@@ -75,6 +75,13 @@ def test_other_unknown_keywords_are_ignored(extra: dict[str, Any]) -> None:
     assert sk.to_regex({"type": "string", **extra}) == sk.to_regex({"type": "string"})
 
 
+def test_a_function_with_a_schema_is_no_schema() -> None:
+    function = {"name": "f", "description": "F.", "parameters": {"type": "object", "properties": {}}}
+    with pytest.raises(sk.SchemaError, match=r"pass the schema in it, target\['parameters'\]"):
+        sk.to_regex(function)
+    assert sk.to_regex({"description": "Anything."}) == sk.to_regex({})
+
+
 @pytest.mark.parametrize(
     ("schema", "place", "meant"),
     [
