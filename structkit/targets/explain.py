@@ -14,6 +14,7 @@ from structkit.limits import Limits
 from structkit.regex.nodes import Rules
 from structkit.schema.ir.descend import format_step
 from structkit.schema.ir.keywords import (
+    ANNOTATIONS,
     DEPENDENT_KEYWORDS,
     FORMATS,
     PYDANTIC_CONSTRAINTS,
@@ -239,6 +240,7 @@ def _rows(
                 reasons[pointer, keyword] = one.reason
     constraints = frozenset[str]() if is_json_schema else PYDANTIC_CONSTRAINTS
     reported = set[str]()
+    unrestricted = _unrestricted(schema)
     for pointer, keyword, value in _keywords(schema):
         reason = reasons.get((pointer, keyword))
         if (pointer, keyword) in refused:
@@ -254,7 +256,8 @@ def _rows(
                 "x-structkit-"
             )  # a marker, such as a quote
             status = "enforced" if is_enforced else keyword_status(keyword)
-            yield KeywordRow(keyword_path(pointer), keyword, status, _REASONS.get(status, ""))
+            found_reason = _ANY_JSON if (pointer, keyword) in unrestricted else _REASONS.get(status, "")
+            yield KeywordRow(keyword_path(pointer), keyword, status, found_reason)
         else:
             reported.add(reason)
             yield KeywordRow(keyword_path(pointer), keyword, fallback, reason)
@@ -272,9 +275,30 @@ def _with_narrowing(row: KeywordRow, narrowed: Collection[str]) -> KeywordRow:
 
 _NARROWED = "too many combinations: only objects are written that one key tells apart from other alternatives"
 
+_ANY_JSON = "any JSON: no keyword restricts the value"
+
 _REASONS: Mapping[KeywordStatus, str] = {
     "unknown": "the specification says that unknown keywords are ignored"
 }
+
+
+def _unrestricted(schema: Mapping[str, object]) -> Set[tuple[tuple[str, ...], str]]:
+    """Return the keywords that take any JSON, and one annotation of each schema that has nothing else.
+
+    >>> _unrestricted({"properties": {"a": {"title": "A"}, "b": {"type": "array", "items": {}}}}) == {
+    ...     (("properties", "a"), "title"),
+    ...     (("properties", "b"), "items"),
+    ... }
+    True
+    """
+    found = set[tuple[tuple[str, ...], str]]()
+    for pointer, current in _schemas(schema):
+        found |= {
+            (pointer, name) for name in ("additionalProperties", "items") if current.get(name) in (True, {})
+        }
+        if current and current.keys() <= ANNOTATIONS:
+            found.add((pointer, next(iter(current))))
+    return found
 
 
 def _unknown_format(name: object) -> str:

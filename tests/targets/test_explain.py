@@ -9,7 +9,7 @@ from decimal import Decimal
 from enum import Enum
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, TypeVar
 from uuid import UUID
 
 import pytest
@@ -36,6 +36,8 @@ from pydantic import (
 
 import structkit as sk
 from structkit.testing import ScriptedModel
+
+T = TypeVar("T")
 
 
 def test_constraints_next_to_validators_are_enforced() -> None:
@@ -207,3 +209,19 @@ def test_a_function_of_a_user_may_be_in_a_module_whose_name_begins_as_that_of_py
 )
 def test_functions_of_pydantic_are_not_listed(target: Any) -> None:
     assert sk.explain(target).enforced
+
+
+class Box(BaseModel, Generic[T]):
+    first: T
+    rest: list
+    named: dict
+    whole: int
+
+
+def test_what_takes_any_json_says_so() -> None:
+    rows = [row for row in sk.explain(Box).rows if row.reason.startswith("any JSON")]
+    assert [(row.path, row.keyword) for row in rows] == [
+        ("$.properties.first", "title"),
+        ("$.properties.rest", "items"),
+        ("$.properties.named", "additionalProperties"),
+    ]

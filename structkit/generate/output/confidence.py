@@ -169,17 +169,23 @@ def member_names(members: Sequence[Member], *, is_json: bool) -> dict[Member, ob
     return values if len(set(values.values())) == len(values) else texts
 
 
-def warn_low_agreement(masked_probability: float, name: str) -> None:
+def warn_low_agreement(masked_probability: float, name: str, *, compact: bool = False) -> None:
     """Issue `LowAgreementWarning` if masks removed too much probability.
 
     Args:
         masked_probability: Mean over the sampled tokens; see `Result.pressure`.
         name: Name of the target.
+        compact: Whether the JSON has no spaces, as few models write it.
     """
     if masked_probability > _MAX_MASKED_PROBABILITY:
+        spaces = (
+            "leave out whitespace='compact', because most models write JSON with spaces; or "
+            if compact
+            else ""
+        )
         warnings.warn(
-            f"on average, {name} removed more than half of the model's probability: describe the expected answer "
-            "in the prompt, or choose a target that fits the text; "
+            f"on average, {name} removed more than half of the model's probability: {spaces}describe the "
+            "expected answer in the prompt, or choose a target that fits the text; "
             "confidence[path].masked_probability shows which fields",
             LowAgreementWarning,
             stacklevel=_stack_level(),

@@ -162,7 +162,9 @@ def _result(outcome: Outcome, usage: Usage) -> Result[object]:
         confidence=ByPath(confidence),
     )
     if decoded.trace is None and not isinstance(outcome.request.model, RandomLogits):
-        warn_low_agreement(result.pressure, target.name)
+        whitespace = settings.compile_settings.whitespace or target.default_whitespace
+        compact = target.is_json and whitespace == "compact"
+        warn_low_agreement(result.pressure, target.name, compact=compact)
     return result
 
 
