@@ -473,11 +473,9 @@ def _model_error(error: Exception, location: str) -> ModelError:
     elif "attn_implementation" in text:
         remedy = "leave out attn_implementation, or name one that the model has, such as 'sdpa' or 'eager'"
     elif "couldn't connect" in text:
-        from huggingface_hub import constants
-
         remedy = (
             "check the name, and set HF_HUB_OFFLINE=0 to download the model, or give a folder that contains it"
-            if constants.HF_HUB_OFFLINE
+            if os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "ON", "YES", "TRUE")
             else "check the name and the network, or give a folder that contains the model; HF_HUB_OFFLINE=1 uses what "
             "is downloaded, without a network and at once"
         )
