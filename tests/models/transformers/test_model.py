@@ -466,7 +466,7 @@ def test_folders_without_a_model_are_rejected(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(ModelError, match="check the name, and set HF_HUB_OFFLINE=0 to download"):
         load("nobody/nothing-at-all")
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
-    with pytest.raises(ModelError, match="check the name and the network.*HF_HUB_OFFLINE=1"):
+    with pytest.raises(ModelError, match=r"check the name and the network.*HF_HUB_OFFLINE=1"):
         load("nobody/nothing-at-all")
 
 
