@@ -179,7 +179,11 @@ class ScriptedModel(_WeightlessModel):
         self._replies = list(replies)
         for number, reply in enumerate(self._replies):
             if not (isinstance(reply, (str, np.ndarray)) or callable(reply)):
-                raise TypeError(f"replies[{number}] must be a text, not {reply!r:.60}; write json.dumps(...)")
+                given = getattr(reply, "model_dump_json", None)
+                remedy = (
+                    "json.dumps(...)" if given is None else f"{type(reply).__name__}(...).model_dump_json()"
+                )
+                raise TypeError(f"replies[{number}] must be a text, not {reply!r:.60}; write {remedy}")
         self._strict = strict
         self._started = 0
 

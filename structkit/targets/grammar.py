@@ -256,6 +256,11 @@ class Grammar(TextTarget[T_co]):
                 source=error.source,
                 place=error.place,
             ) from None
+        for rule, _ in self.holes:
+            if not re.search(rf"(?<!\w){rule}(?!\w)", self.text):
+                raise ValueError(
+                    f"the grammar does not use the hole {rule!r}; write {rule} in a rule, or leave it out"
+                )
 
     def __repr__(self) -> str:
         source = repr(self.text) if self.path is None else f"Path({self.path!r})"

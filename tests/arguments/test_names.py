@@ -303,6 +303,10 @@ def test_a_look_for_an_attribute_imports_nothing() -> None:
             lambda: ScriptedModel([cast("Any", {"a": 1})]),
             r"replies\[0\] must be a text, not .*; write json.dumps",
         ),
+        (
+            lambda: ScriptedModel([cast("Any", Age(age=1))]),
+            r"replies\[0\] must be a text, not .*; write Age\(...\)\.model_dump_json\(\)",
+        ),
         (lambda: sk.compile(int, cast("Any", RandomModel())), "; write model.vocabulary"),
         (
             lambda: sk.compile(cast("Any", sk.Vocabulary([b"1"], {1})), cast("Any", int)),

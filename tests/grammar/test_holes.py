@@ -227,3 +227,21 @@ def check_labels(guide: sk.Guide, folder: Path) -> None:
         except sk.TokenRejected:
             found = False
         assert found == case["valid"], case
+
+
+@pytest.mark.parametrize(
+    ("text", "holes", "message"),
+    [
+        ('start: "a" age', {"aeg": int}, "'age' used but not defined.*write aeg"),
+        ('start: age\nage: "b"', {"age": int}, "defined more than once.*leave out this one, or the hole"),
+        ('start: a\na: "b"\na: "c"', {}, "defined more than once.*join its definitions with |"),
+    ],
+)
+def test_a_slip_in_a_hole_has_a_remedy(text: str, holes: dict[str, Any], message: str) -> None:
+    with pytest.raises(sk.GrammarError, match=f"(?s){message}"):
+        sk.Grammar(text, holes=holes)
+
+
+def test_a_hole_that_no_rule_uses_is_an_error() -> None:
+    with pytest.raises(ValueError, match="does not use the hole 'age'; write age in a rule"):
+        sk.Grammar('start: "a" aged\naged: "b"', holes={"age": int})

@@ -53,11 +53,13 @@ class GrammarErrors:
         text: The grammar.
         path: Its file, if it comes from one.
         start: The first rule.
+        holes: The rules that are defined elsewhere.
     """
 
     text: str
     path: str | None
     start: str
+    holes: tuple[str, ...] = ()
 
     def at_name(self, message: str, name: str, *, last: bool = False) -> GrammarError:
         """Return an error at the definition of a name in the grammar, the last one if `last`, or at its first use."""
@@ -117,8 +119,13 @@ class GrammarErrors:
             return self._of_empty(empty[1] or empty[2])
         undefined = re.search(r"'(\w+)' used but not defined", message)
         if undefined is not None:
-            close = get_close_matches(undefined[1], self._names(), 1)
+            close = get_close_matches(undefined[1], [*self._names(), *self.holes], 1)
             message = f"{message}; {f'write {close[0]}' if close else 'define it'}"
+        if (twice := re.search(r"'(\w+)' defined more than once", message)) is not None:
+            remedy = (
+                "leave out this one, or the hole" if twice[1] in self.holes else "join its definitions with |"
+            )
+            message = message.replace(twice[0], f"{twice[0]}; {remedy}", 1)
         place = re.search(r",? (?:at|in) line (\d+),? (?:col|column) (\d+)", message)
         if place:
             return self._of_syntax(message[: place.start()].strip(), int(place[1]), int(place[2]))

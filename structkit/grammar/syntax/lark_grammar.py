@@ -482,7 +482,9 @@ class LarkGrammar:
 
     @cached_property
     def _errors(self) -> GrammarErrors:
-        return GrammarErrors(self.text, self.path, self.options.start)
+        return GrammarErrors(
+            self.text, self.path, self.options.start, tuple(each.rule for each in self.holes)
+        )
 
     def error(self, message: str, name: str) -> GrammarError:
         """Return an error at the definition of a name in the grammar, or at its first use."""
