@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import pickle
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -298,6 +299,27 @@ def test_an_absent_part_with_many_productions_has_the_children_of_lark(rule: str
     lark, grammar = Lark(text), sk.Grammar(text, value="tree")
     for each in texts:
         assert sk.extract(ScriptedModel([each]), "?", grammar) == lark.parse(each)
+
+
+@pytest.mark.parametrize(
+    ("rule", "alternative"),
+    [
+        ("A | [A] A?", "A"),
+        ('A [(A | B)~9] [[(A | B)~9] "e"]', "A A A A A A A A A A 'e'"),
+        ('"a"? ([y y? "a"? | "b" "a" y] "b"? y)~0..3 A -> x | B', "y y A"),
+        ('(A | B)~9 | "c" | (A | B)~9 "d"? -> x', "A A A A A A A A A"),
+        ("(A | B)~9 [A]~50", "A"),
+        ("(A | B)~9 ([B] [B] y)+", "B y"),
+    ],
+)
+def test_alternatives_that_differ_only_in_trees_are_refused(rule: str, alternative: str) -> None:
+    """Lark says that rules are defined twice; here also where it would write out too many of them."""
+    with pytest.raises(sk.GrammarError, match="with other parts absent") as caught:
+        sk.Grammar(f'A: "a"\nstart: {rule}\ny: "y" | start\nB: "b"')
+    assert (caught.value.line, caught.value.column) == (2, 1)
+    assert f"the rule `start` has the alternative `{alternative}`" in str(caught.value)
+    unlike = re.sub(r"\[(\w)\]", r"\1", rule).replace("[", "(").replace("]", ")").split("->")[0]
+    assert sk.Grammar(f'A: "a"\nstart: {unlike}\ny: "y" | start\nB: "b"')
 
 
 @pytest.mark.parametrize("lexer", ["dynamic", "dynamic_complete", "basic"])

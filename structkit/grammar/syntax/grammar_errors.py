@@ -17,6 +17,9 @@ __all__ = ["GrammarErrors"]
 _EMPTY = re.compile(r"zero-width (?:regexps\W*TerminalDef\('(\w+)'|terminals\. \((\w+):)")
 """The message of Lark about a terminal that matches the empty text."""
 
+_REPEATED = re.compile(r"Rules defined twice:\s*\* <(\w+)\S* : (.*)>")
+"""The message of Lark about alternatives that differ only in what a tree shows."""
+
 _PATTERNS = re.compile(r"/((?:\\.|[^/\\\n])+)/([imslux]*)")
 """The patterns of a grammar, each with its flags."""
 
@@ -117,6 +120,13 @@ class GrammarErrors:
             return self.at("the grammar is nested too deeply; write its inner groups as rules", 1, 1)
         if (empty := _EMPTY.search(message)) is not None:
             return self._of_empty(empty[1] or empty[2])
+        if (repeated := _REPEATED.match(message)) is not None:
+            rule = re.sub(r"^__(\w+)_(?:star|plus|repeat_\w+)_\d+$", r"\1", repeated[1])
+            return self.at_name(
+                f"the rule `{rule}` has the alternative `{repeated[2]}` twice, with other names or with other parts "
+                "absent; remove one, or an optional part",
+                rule,
+            )
         undefined = re.search(r"'(\w+)' used but not defined", message)
         if undefined is not None:
             close = get_close_matches(undefined[1], [*self._names(), *self.holes], 1)
