@@ -201,7 +201,8 @@ class Grammar(TextTarget[T_co]):
         _check_values(syntax, value, uses_lark=bool(value == "tree" or transformer or holes), postlex=postlex)
         if isinstance(transformer, type):
             raise TypeError(f"the transformer is a class; pass an object of it, {transformer.__name__}()")
-        if transformer is not None and not hasattr(transformer, "transform"):
+        # An Interpreter of Lark has each attribute, of which its class knows nothing.
+        if transformer is not None and not hasattr(type(transformer), "transform"):
             raise TypeError(f"the transformer must be a lark.Transformer, not {transformer!r:.60}")
         check_type("start", start, (str, type(None)), "the name of one rule, or None")
         check_type("g_regex_flags", g_regex_flags, Integral, "flags of re, such as re.IGNORECASE")
@@ -209,6 +210,10 @@ class Grammar(TextTarget[T_co]):
         for rule in holes:
             if not (str(rule).isidentifier() and str(rule).islower()):
                 raise ValueError(f"the name of a hole is that of a rule, in lower case, not {rule!r:.60}")
+            if rule.startswith("_"):
+                raise ValueError(
+                    f"Lark's trees have no rules that begin with `_`; rename the hole {rule!r:.60}"
+                )
         path = _path(text)
         self._set(
             text=str(text) if path is None else _read(path),

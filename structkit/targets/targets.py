@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from typing_extensions import TypeForm, Unpack
 
@@ -50,9 +50,6 @@ from structkit.targets.mistakes import reject_value
 from structkit.targets.python_call import PythonCall, PythonCallTarget
 from structkit.targets.rule_reader import RuleReader
 from structkit.targets.specs import Choice, JsonSchema, Regex, TextTarget, short_text
-
-if TYPE_CHECKING:
-    from lark import Tree
 
 __all__ = [
     "AnyTarget",
@@ -460,8 +457,12 @@ class _GrammarTarget(Target[object]):
                 return Rejected((), safe_str(error) or type(error).__name__, error)
         return tree if spec.value == "tree" else text
 
-    def _fill(self, tree: Tree[Any], text: str, context: object = None) -> Rejected | None:
+    def _fill(self, tree: Any, text: str, context: object = None) -> Rejected | None:
         """Put the values of the holes into a tree; return why a value is rejected."""
+        if not hasattr(
+            tree, "iter_subtrees"
+        ):  # a start with `?` can be a token, or the `None` of an absent part
+            return None
         for hole in tree.iter_subtrees():
             if hole.data in self.holes:
                 part = text[hole.meta.start_pos : hole.meta.end_pos]

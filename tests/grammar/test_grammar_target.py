@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from lark import Lark, Transformer, Tree
 from lark.exceptions import LarkError
+from lark.visitors import Interpreter
 from pydantic import TypeAdapter
 
 import structkit as sk
@@ -31,6 +32,15 @@ def test_the_value_can_be_a_tree() -> None:
     tree = sk.extract(ScriptedModel(["1 + 2"]), "One plus two", sk.Grammar(SUM, value="tree"))
     assert isinstance(tree, Tree)
     assert [str(token) for token in tree.children] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("grammar", "text"),
+    [('?start: A | A "+" A\nA: "a"', "a"), ('?start: [A]\nA: "a"', ""), ('?start: A | hole\nA: "a"', "a")],
+)
+def test_the_tree_of_a_start_that_is_left_out_is_what_lark_returns(grammar: str, text: str) -> None:
+    target = sk.Grammar(grammar, value="tree", holes={"hole": int})
+    assert sk.extract(ScriptedModel([text]), "x", target) == Lark(f'{grammar}\nhole: "1"').parse(text)
 
 
 class Adder(Transformer):  # type: ignore[type-arg]
@@ -67,6 +77,11 @@ def test_a_bug_in_a_transformer_is_raised() -> None:
         ({"transformer": Transformer}, "the transformer is a class; pass an object of it"),
         ({"transformer": len}, "the transformer must be a lark.Transformer, not <built-in function len>"),
         ({"holes": [int]}, "holes must be a dict of rules and their types, not "),
+        (
+            {"transformer": Interpreter()},
+            "the transformer must be a lark.Transformer, not <lark.visitors.Interp",
+        ),
+        ({"holes": {"_person": int}}, "trees have no rules that begin with `_`; rename the hole '_person'"),
         ({"holes": {"Person": int}}, "the name of a hole is that of a rule, in lower case, not 'Person'"),
         ({"start": ["a", "b"]}, "start must be the name of one rule, or None"),
         ({"g_regex_flags": "i"}, "g_regex_flags must be flags of re, such as re.IGNORECASE, not 'i'"),
