@@ -133,9 +133,12 @@ class GrammarSource:
     def _line(self, rule: str) -> str | None:
         """Return the line that defines a rule, with the file; the place as it is if no line of this text does.
 
-        The names that Lark gives to terminals without one stand nowhere in the text: the place is the file.
+        The names that Lark gives to terminals without one stand nowhere in the text: the place is that of their text.
         """
-        if self.syntax == "lark":
+        if rule.startswith("__ANON"):
+            texts = {each.name: each.pattern.raw for each in self.lark.lark.terminals}
+            definition = re.escape(texts.get(rule) or "\0")
+        elif self.syntax == "lark":
             definition = rf"^[ \t]*[?!]*{re.escape(rule)}(?=[\s.:{{])"
         else:
             definition = rf"^[ \t]*<?{re.escape(rule)}>?[ \t]*::="

@@ -289,6 +289,45 @@ def test_characters_that_no_grammar_has_are_named(text: str, message: str) -> No
         sk.Grammar(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "column", "message"),
+    [
+        (r'start: "\q\8\x"', 9, r"truncated \xXX escape in `\q\8\x`; write `\\` for a backslash"),
+        (r'start: "a" /\x4/', 13, r"truncated \xXX escape in `\x4`; write"),
+        ('start: "a" "\ud800"', 13, "half of a surrogate pair; decode its text as UTF-8"),
+    ],
+)
+def test_escapes_and_characters_that_do_not_exist(text: str, column: int, message: str) -> None:
+    with pytest.raises(sk.GrammarError) as caught:
+        sk.Grammar(text)
+    assert message in caught.value.message
+    assert caught.value.column == column
+
+
+def test_the_line_of_a_pattern_without_a_name() -> None:
+    with pytest.raises(sk.LimitExceeded, match="at `line 2`"):
+        sk.Grammar('start: "a"\n    | /(a|b)*a(a|b){25}/')
+
+
+def test_files_that_import_each_other(tmp_path: Path) -> None:
+    (tmp_path / "a.lark").write_text("%import .b (x)\ny: x")
+    (tmp_path / "b.lark").write_text("%import .a (y)\nx: y")
+    with pytest.raises(sk.GrammarError, match="or files import each other") as caught:
+        sk.Grammar("\n%import a (y)\nstart: y", import_paths=[tmp_path])
+    assert caught.value.line == 2
+
+
+@pytest.mark.parametrize("parser", ["earley", "lalr"])
+def test_nested_counts_are_not_written_out(parser: Parser) -> None:
+    grammar = 'start: ((("a"~49)~49)~49)~49 "b"'
+    if parser == "lalr":
+        with pytest.raises(sk.LimitExceeded, match="at `line 1`"):
+            sk.Grammar(grammar, parser=parser)
+    else:
+        guide = sk.compile(sk.Grammar(grammar), byte_vocabulary(), cache=False)
+        assert guide.cursor().min_tokens_to_end() == 49**4 + 1
+
+
 def test_a_comment_may_contain_what_lark_reads_there() -> None:
     assert sk.Grammar('start: "a" // \0')
 

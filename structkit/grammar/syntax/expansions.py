@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from functools import cache
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from structkit.errors import LimitExceeded
@@ -24,6 +25,12 @@ __all__ = ["bound_expansions", "bound_templates", "bounded_loading", "growing_te
 
 _MAX_PRODUCTIONS = 500
 """Productions of one rule above which its groups become rules."""
+
+_MAX_SYMBOLS = 20_000
+"""Symbols in the productions of one rule above which its groups become rules."""
+
+_MAX_SIZE = 60_000
+"""Maximum number of symbols in the productions of one rule, for which an LALR parser takes about a second."""
 
 _MAX_CHECKED = 200_000
 """Steps in which productions are compared, about 0.1 s; those of a rule with more are not."""
@@ -47,7 +54,7 @@ def bound_expansions(grammar: Grammar, max_productions: int, *, keep_groups: boo
     if not keep_groups:
         _extract_groups(grammar, max_productions)
     for name, _, tree, _ in grammar.rule_defs:
-        if _count(tree) > max_productions:
+        if _count(tree) > max_productions or _size(tree) > _MAX_SIZE:
             raise LimitExceeded("regex_nodes", max_productions, f"the rule {name}")
 
 
@@ -58,7 +65,7 @@ def _extract_groups(grammar: Grammar, max_productions: int) -> None:
 
     number = len(grammar.rule_defs)
     for name, parameters, tree, options in list(grammar.rule_defs):
-        if _count(tree) <= _MAX_PRODUCTIONS:
+        if _count(tree) <= _MAX_PRODUCTIONS and _size(tree) <= _MAX_SYMBOLS:
             continue
         if parameters:
             raise LimitExceeded("regex_nodes", max_productions, f"the template {name}")
@@ -68,7 +75,7 @@ def _extract_groups(grammar: Grammar, max_productions: int) -> None:
             for position, child in enumerate(group.children):
                 if not isinstance(child, Tree) or child.data not in ("expansions", "expr"):
                     continue
-                if group is tree or _count(child) == 1:
+                if group is tree or (_count(child) == 1 and _size(child) <= _UNROLLED):
                     continue
                 new_name = f"__group_{number}"
                 number += 1
@@ -334,6 +341,31 @@ def _count(tree: Any) -> int:
         return int(sum(part**count for count in range(bounds[0], bounds[-1] + 1))) or 1
     if data in ("alias", "value"):
         return _count(tree.children[0])
+    return 1
+
+
+def _size(tree: Any) -> int:
+    """Return the number of symbols in the productions that Lark would write out."""
+    data = getattr(tree, "data", None)
+    if data == "expansions":
+        return sum(map(_size, tree.children))
+    if data == "expansion":
+        counts = [_count(child) for child in tree.children]
+        total = prod(counts)
+        return sum(
+            _size(child) * (total // count) for child, count in zip(tree.children, counts, strict=True)
+        )
+    if data == "expr":
+        part, operator = tree.children[0], str(tree.children[1])
+        bounds = [int(bound) for bound in tree.children[2:]]
+        if operator != "~":
+            return _size(part)
+        if bounds[-1] >= _UNROLLED:
+            return 5 * _size(part)
+        counts_of = range(bounds[0], bounds[-1] + 1)
+        return sum(_size(part) * count * _count(part) ** max(count - 1, 0) for count in counts_of)
+    if data in ("alias", "value", "maybe"):
+        return _size(tree.children[0])
     return 1
 
 

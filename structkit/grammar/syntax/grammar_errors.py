@@ -117,6 +117,11 @@ class GrammarErrors:
         """Return the error of Lark with its place."""
         message = str(error).split("\n\n")[0].strip() or type(error).__name__
         if isinstance(getattr(error, "orig_exc", error), RecursionError):
+            if "%import" in self.text:
+                return self.at_name(
+                    "the grammar is nested too deeply, or files import each other; import each file from one side",
+                    "%import",
+                )
             return self.at("the grammar is nested too deeply; write its inner groups as rules", 1, 1)
         if (empty := _EMPTY.search(message)) is not None:
             return self._of_empty(empty[1] or empty[2])
@@ -136,6 +141,13 @@ class GrammarErrors:
                 "leave out this one, or the hole" if twice[1] in self.holes else "join its definitions with |"
             )
             message = message.replace(twice[0], f"{twice[0]}; {remedy}", 1)
+        if (surrogate := re.search(r"[\ud800-\udfff]", self.text)) is not None:
+            fault = "the grammar contains half of a surrogate pair; decode its text as UTF-8"
+            return self._in(fault, surrogate.start())
+        causes = getattr(error, "orig_exc", error).args
+        if len(causes) > 1 and isinstance(causes[1], SyntaxError):  # of the escapes of a text or a pattern
+            fault = str(causes[1].msg).rpartition(": ")[2]
+            return self.at_text(f"{fault} in `{causes[0]}`; write `\\\\` for a backslash", str(causes[0]))
         place = re.search(r",? (?:at|in) line (\d+),? (?:col|column) (\d+)", message)
         if place:
             return self._of_syntax(message[: place.start()].strip(), int(place[1]), int(place[2]))
