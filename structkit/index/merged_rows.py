@@ -82,9 +82,6 @@ class MergedRows:
         Raises:
             LimitExceeded: A token has too many parses all the same, or the search takes too much work.
         """
-        if self._distances is not self._token_distance.distances:
-            self._distances = self._token_distance.distances
-            self._costs, self._bounds = {}, {}
         try:
             return self._row(nodes, frame, remaining, salt, signatures, states, work)
         except Outdated:
@@ -154,6 +151,9 @@ class MergedRows:
 
     def _upper_bound(self, configuration: int) -> int:
         """Return an upper bound on the tokens to the end of the rule."""
+        if self._distances is not self._token_distance.distances:  # a step can build rules, which have states
+            self._distances = self._token_distance.distances
+            self._costs, self._bounds = {}, {}
         known = self._bounds.get(configuration)
         if known is None:
             costs = map(self._cost, self._configurations.items(configuration >> 1).tolist())

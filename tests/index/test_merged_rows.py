@@ -92,3 +92,24 @@ def test_rows_are_those_of_a_walk(number: int) -> None:
             # A walk leaves out the ends behind which no byte of the tokens can follow.
             assert {*walked.exit_nodes.tolist()} <= {*merged.exit_nodes.tolist()}
             assert walked.max_cost_after == merged.max_cost_after
+
+
+def test_rules_that_a_row_builds_have_distances() -> None:
+    rules = [
+        f'x{n}: "a" x{n + 1} "b" | "c" x{(n * 7 + 3) % 60} "{"d" * 200}" | "e" x{n * 3 % 60} | "f"'
+        for n in range(60)
+    ]
+    grammar = sk.Grammar("\n".join(["start: x0", *rules, 'x60: "g"']), lexer="basic")
+    texts = [*b"abcdefg", b"aaac", b"acaec", b"ccf", b"eeeeef"]
+    tokens = [text if isinstance(text, bytes) else bytes([text]) for text in texts]
+    vocabulary = sk.Vocabulary(tokens=[*tokens, b""], eos_token_ids={len(tokens)})
+    automaton = sk.compile(grammar, vocabulary, cache=False).automaton
+    built = len(automaton.built)
+    rows = MergedRows(Index(automaton, vocabulary).reader, TokenDistance(automaton, vocabulary), vocabulary)
+    root, none = np.zeros(1, np.int32), np.empty(0, np.int32)
+    (frame,) = automaton.start_frames()
+    found = rows.row(root, frame, UNREACHABLE, 0, none.astype(np.int64), none, Work(10**9))
+    assert len(automaton.built) > built
+    walked = Index(automaton, vocabulary).row(frame)
+    assert found.max_cost_after == walked.max_cost_after
+    assert (found.mask.dense(vocabulary.mask_words) == walked.mask.dense(vocabulary.mask_words)).all()
