@@ -317,6 +317,25 @@ def test_an_absent_part_with_many_productions_has_the_children_of_lark(rule: str
 
 
 @pytest.mark.parametrize(
+    ("grammar", "line"),
+    [
+        ('start: stmt+\nstmt: "a" list\nlist: "x"\n | "y" stmt', None),
+        ('start: stmt+\nstmt: "a" _list\n_list: (item "x")+\nitem: "(" item ")"', 4),
+        ('start: "a" | _list{start} | x\nx: _list{x}\n_list{y}: y y', None),
+        ('start: "a" _list{start} | x\nx: "b" x\n_list{y}: (y y)+', 1),
+    ],
+)
+@pytest.mark.parametrize("parser", ["earley", "lalr"])
+def test_the_rule_that_needs_itself_is_named(grammar: str, line: int | None, parser: Any) -> None:
+    if line is None:
+        assert sk.Grammar(grammar, parser="earley")
+    else:
+        with pytest.raises(sk.GrammarError, match="needs itself") as caught:
+            sk.Grammar(grammar, parser=parser)
+        assert caught.value.line == line
+
+
+@pytest.mark.parametrize(
     ("rule", "alternative"),
     [
         ("A | [A] A?", "A"),

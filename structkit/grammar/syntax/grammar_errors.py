@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from string import ascii_letters, digits
+from typing import TYPE_CHECKING
 
 from structkit.errors import GrammarError, PatternError
+from structkit.grammar.rules.cfg import Cfg, Production
 from structkit.regex.pattern.syntax import check_syntax, parse_syntax
+
+if TYPE_CHECKING:
+    from lark.grammar import Rule
 
 __all__ = ["GrammarErrors"]
 
 
 _EMPTY = re.compile(r"zero-width (?:regexps\W*TerminalDef\('(\w+)'|terminals\. \((\w+):)")
 """The message of Lark about a terminal that matches the empty text."""
+
+_GENERATED = re.compile(r"^__(\w+)_(?:star|plus|repeat_\w+)_\d+$|{.*$")
+"""The names that Lark gives to rules: those of repetitions, and those of templates."""
 
 _REPEATED = re.compile(r"Rules defined twice:\s*\* <(\w+)\S* : (.*)>")
 """The message of Lark about alternatives that differ only in what a tree shows."""
@@ -46,6 +55,19 @@ _NOTATIONS = [
     ]
 ]
 """What stands before and at unexpected input, and what to do; the first one applies."""
+
+
+def _endless(cfg: Cfg) -> str:
+    """Return a rule that needs itself, among those that the start needs; the start if each rule has texts.
+
+    >>> _endless(Cfg("start", {"start": (("item",), ("list", "item")), "list": ((),), "item": (("list", "item"),)}))
+    'item'
+    """
+    name, seen = cfg.start, set[object]()
+    while name not in seen and name not in cfg.productive:
+        seen.add(name)
+        name = next(str(each) for each in cfg.rules[name][0] if each not in cfg.productive)
+    return name
 
 
 @dataclass(frozen=True)
@@ -83,15 +105,26 @@ class GrammarErrors:
         """Return whether a place is in a comment, or behind a text with `//`."""
         return self.text.find("//", self.text.rfind("\n", 0, place) + 1, place) >= 0
 
-    def without_text(self, start: str, *, is_defined: bool) -> GrammarError:
-        """Return the error of a first rule that no text ends, or that does not exist."""
-        if is_defined:
+    def without_text(self, start: str, rules: Iterable[Rule]) -> GrammarError:
+        """Return the error of a first rule that no text ends, or that does not exist.
+
+        Args:
+            start: The first rule.
+            rules: The productions of all rules, as Lark holds them.
+        """
+        called: dict[str, list[Production]] = {}
+        for rule in rules:
+            needed = tuple(symbol.name for symbol in rule.expansion if not symbol.is_term)
+            called.setdefault(rule.origin.name, []).append(needed)
+        if start in called:
+            cfg = Cfg(start, {name: tuple(found) for name, found in called.items()})
+            name = _GENERATED.sub(r"\1", _endless(cfg))
             return self.at_name(
-                f"no text ends the rule `{start}`: each of its alternatives needs itself; add one that does not",
-                start,
+                f"no text ends the rule `{name}`: each of its alternatives needs itself; add one that does not",
+                name,
             )
-        rules = [name for name in self._names() if not name.isupper()]
-        remedy = f"pass start={rules[0]!r}, or write {start}: {rules[0]}" if rules else f"write {start}: ..."
+        names = [name for name in self._names() if not name.isupper()]
+        remedy = f"pass start={names[0]!r}, or write {start}: {names[0]}" if names else f"write {start}: ..."
         return self._in(f"the grammar has no rule `{start}`, where texts start; {remedy}", 0)
 
     def _names(self) -> list[str]:
@@ -126,7 +159,7 @@ class GrammarErrors:
         if (empty := _EMPTY.search(message)) is not None:
             return self._of_empty(empty[1] or empty[2])
         if (repeated := _REPEATED.match(message)) is not None:
-            rule = re.sub(r"^__(\w+)_(?:star|plus|repeat_\w+)_\d+$", r"\1", repeated[1])
+            rule = _GENERATED.sub(r"\1", repeated[1])
             return self.at_name(
                 f"the rule `{rule}` has the alternative `{repeated[2]}` twice, with other names or with other parts "
                 "absent; remove one, or an optional part",

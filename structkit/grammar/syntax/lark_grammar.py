@@ -265,7 +265,7 @@ class LarkGrammar:
             whole, {name: tuple(dict.fromkeys(found)) for name, found in rules.items()}, ignored, ending
         )
         if start not in cfg.productive:
-            raise self._errors.without_text(start, is_defined=any(r.origin.name == start for r in lark.rules))
+            raise self._errors.without_text(start, lark.rules)
         return cfg
 
     def _check_strictly(self) -> None:
@@ -329,7 +329,7 @@ class LarkGrammar:
                 raise self.error(
                     f"the terminal {name} is only declared; pass the postlex that makes it", name
                 )
-            raise self._errors.without_text(start, is_defined=any(r.origin.name == start for r in lark.rules))
+            raise self._errors.without_text(start, lark.rules)
         return cfg
 
     def _with_blocks(
@@ -358,7 +358,7 @@ class LarkGrammar:
                 is_fixed=True,
             )
         if not any(rule.origin.name == options.start for rule in lark.rules):
-            raise self._errors.without_text(options.start, is_defined=False)
+            raise self._errors.without_text(options.start, lark.rules)
         try:
             always = () if options.indenter is None else (options.indenter.newline,)
             return ParserTable(
