@@ -60,6 +60,9 @@ _ORDERS: dict[str, Callable[[], dict[str, object]]] = {
     "6 keys, 4 levels": lambda: _nested(4),
     "60 required, open": lambda: _keys(60) | {"additionalProperties": True},
     "oneOf of 30 tagged": lambda: _tagged(30),
+    "470 optional names of 99 characters": lambda: union(
+        properties={f"{'n' * 96}{number:03d}": {"type": "integer"} for number in range(470)}
+    ),
 }
 
 

@@ -430,9 +430,7 @@ class Automaton:
 
     def byte_out_degree(self, state: int) -> int:
         """Return the number of bytes with a transition that leaves the counter unchanged."""
-        return sum(
-            len(leaving) for operation, leaving in self._bytes_by_operation(state) if operation == NO_OP
-        )
+        return len(dict(self._bytes_by_operation(state)).get(NO_OP, ()))
 
     def state_range(self, rule: int) -> tuple[int, int]:
         """Return the first state of a built rule, and its last state plus one."""
@@ -442,12 +440,15 @@ class Automaton:
         """Return the text of a rule with exactly one text, `None` for other rules."""
         if rule not in self._only_texts:
             state, text = self.start_state(rule), bytearray()
+            width, classes = self.tables.width(*self._states[rule]), self.classes[rule].tobytes()
             while not self.final[state] and len(text) < _MAX_SOLE_TEXT_LENGTH:
-                byte = self.sole_byte([self.frame(state)])
-                if byte is None or self.call_first[state] < self.call_first[state + 1]:
+                row: list[int] = self.targets[self.row[state] : self.row[state] + width].tolist()
+                target, has_calls = max(row), self.call_first[state] < self.call_first[state + 1]
+                is_choice = row.count(DEAD) < width - 1 or classes.count(row.index(target)) > 1
+                if is_choice or has_calls or target & OPERATION_MASK:
                     break
-                text.append(byte)
-                state = int(self.targets[self.row[state] + self.classes[rule, byte]]) >> OPERATION_BITS
+                text.append(classes.index(row.index(target)))
+                state = target >> OPERATION_BITS
             alone = bool(self.final[state]) and not self.has_moves[state]
             self._only_texts[rule] = bytes(text) if alone else None
         return self._only_texts[rule]
@@ -464,14 +465,10 @@ class Automaton:
         """The bytes that leave a state, by what they do to the counter."""
         if state not in self._bytes:
             targets = self.targets[int(self.row[state]) + self.classes[self.rule[state]].astype(np.int32)]
+            alive, operations = targets != DEAD, targets & OPERATION_MASK
             self._bytes[state] = tuple(
-                (
-                    operation,
-                    tuple(
-                        np.flatnonzero((targets != DEAD) & (targets & OPERATION_MASK == operation)).tolist()
-                    ),
-                )
-                for operation in np.unique(targets[targets != DEAD] & OPERATION_MASK).tolist()
+                (operation, tuple(np.flatnonzero(alive & (operations == operation)).tolist()))
+                for operation in np.unique(operations[alive]).tolist()
             )
         return self._bytes[state]
 
