@@ -53,10 +53,9 @@ def _ways(automaton: Automaton, distances: NDArray[np.int32], frame: Frame) -> l
         for label, tokens in ends
         if tokens < UNREACHABLE
     ]
-    if not found and _is_return(automaton, distances, frame):
-        labels_behind = automaton.return_labels(frame.state)
-        return [(0, [automaton.labelled_return(frame, label)]) for label in labels_behind]
-    return found
+    return found or [
+        (0, [automaton.labelled_return(frame, label)]) for label in automaton.return_labels(frame.state)
+    ]
 
 
 def _is_return(automaton: Automaton, distances: NDArray[np.int32], frame: Frame) -> bool:

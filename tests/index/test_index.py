@@ -94,6 +94,18 @@ def test_rows_of_states_with_labels_equal_their_general_walk(lexer: str) -> None
                 _assert_equal(after, index.row_within_budget(nodes, frame, _LARGE, 0, None))
 
 
+def test_the_bound_of_a_frame_to_return_to_is_the_longest_behind_a_label() -> None:
+    automaton = link(read_target(Grammar(_LABELLED, parser="lalr", lexer="basic")).rules())
+    index, looked = Index(automaton, V), 0
+    for frame in _reached(automaton, "b0(ab)"):
+        for below in return_frames(frame):
+            labels = automaton.return_labels(below.state)
+            behind = [index.upper_bound(automaton.labelled_return(below, label)) for label in labels]
+            looked += len(behind) > 1
+            assert not behind or index.upper_bound(below) == max(behind)
+    assert looked
+
+
 def _assert_equal(row: Row, walked: Row) -> None:
     assert (row.mask.dense(V.mask_words) == walked.mask.dense(V.mask_words)).all()
     assert row.exit_nodes.tolist() == walked.exit_nodes.tolist()

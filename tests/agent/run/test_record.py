@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from datetime import date
 from typing import Annotated, Any
 
 import pytest
@@ -15,6 +16,7 @@ from pydantic import AfterValidator
 
 import structkit as sk
 from structkit import messages
+from structkit.agent.run.call_log import CallLog
 from structkit.models.protocols import Session
 from structkit.testing import RandomModel, ScriptedModel
 from tests.agent.answers import is_even
@@ -255,3 +257,17 @@ def test_an_exception_outside_of_a_run_has_no_record() -> None:
     with pytest.raises(sk.RunSuspended) as caught:
         suspended.run("x")
     assert sk.run_record(caught.value) is None
+
+
+def test_calls_before_a_run_was_resumed_have_arguments_of_their_types() -> None:
+    def look(day: date) -> str:
+        return day.isoformat()
+
+    tools = [look, sk.require_approval(sold)]
+    script = [call("look", day="2024-02-03"), call("sold", title="Salt"), "done"]
+    with pytest.raises(sk.RunSuspended) as caught:
+        sk.Agent(ScriptedModel(script[:2]), tools).run("x")
+    result = sk.Agent(ScriptedModel(script[2:]), tools).resume(caught.value.state, approvals=True)
+    assert result.calls[0].arguments == {"day": date(2024, 2, 3)}
+    log = CallLog(sk.Agent(ScriptedModel([]), [sold])._config)
+    assert log.arguments(messages.CallPart(id="call_1", name="gone", arguments='{"a": 1}')) == {"a": 1}

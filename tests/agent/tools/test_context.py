@@ -38,3 +38,14 @@ def test_the_context_is_detected_for_every_kind_of_first_parameter(function: Any
 def test_an_optional_context_is_rejected() -> None:
     with pytest.raises(sk.SchemaError, match="parameter context of maybe_context is a Context"):
         sk.Agent(ScriptedModel([]), [maybe_context])
+
+
+def test_a_context_of_a_test_has_the_defaults_of_the_first_step() -> None:
+    context = sk.Context(deps=1)
+    assert (context.step, context.approved, context.messages) == (1, False, ())
+    assert context == sk.Context(deps=1) and "Event" not in repr(context)
+
+
+def test_the_name_of_another_library_is_told() -> None:
+    with pytest.raises(AttributeError, match=r"\.messages"):
+        getattr(sk.Context(deps=1), "prompt")  # noqa: B009  # a type checker knows that there is none

@@ -8,6 +8,7 @@ import pickle
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from enum import Enum
+from typing import Annotated
 
 import pytest
 from pydantic import BaseModel, field_validator
@@ -342,3 +343,10 @@ def test_a_budget_that_no_reply_keeps_ends_the_value() -> None:
     assert result.value == {}
     with pytest.raises(sk.BudgetExceeded):
         sk.generate(model, "?", dict[str, int], max_tokens=20, on_limit="raise")
+
+
+def test_a_quote_is_of_the_text_that_was_asked_about_and_nothing_was_drafted() -> None:
+    model = sk.from_function(lambda prompt: '"Lisbon"')
+    result = sk.generate(model, "The office is in Lisbon.", Annotated[str, sk.Quote()])
+    assert result.value == "Lisbon"
+    assert (result.usage.drafted_tokens, result.usage.accepted_tokens) == (0, 0)

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 import structkit as sk
 from structkit.generate.decode import spellings
 from structkit.generate.decode.forced import ForcedText
+from structkit.generate.decode.retokenize import Retokenizer
 from structkit.generate.decode.spellings import Spellings, spellings_of
 from structkit.models.transformers.kv_batch import TransformersBatch
 from structkit.testing import RandomModel, small_vocabulary
@@ -83,3 +84,13 @@ def test_a_second_sequence_takes_fewer_passes(monkeypatch: pytest.MonkeyPatch) -
         runs.append((passes[0], result.token_ids, result.usage.forced_tokens))
     assert runs[0][1:] == runs[1][1:]
     assert runs[1][0] < runs[0][0]
+
+
+def test_a_text_is_spelled_as_the_model_spelled_it() -> None:
+    found, vocabulary = Spellings(TOKENS), sk.Vocabulary(TOKENS, {5})
+    retokenizer = Retokenizer(lambda text: [0], vocabulary, found)
+    assert retokenizer.spell("label") == [0]
+    for start, token, previous in ((0, 1, 0), (1, 2, 1), (3, 3, 2)):
+        found.note(b"label", start, token, previous)
+    assert retokenizer.spell("label") == [1, 2, 3]
+    assert Retokenizer(lambda text: [0], vocabulary).spell("label") == [0]
