@@ -128,3 +128,25 @@ def test_messages_of_other_libraries_are_not_read_as_those_of_the_user(role: str
 def test_a_predicate_of_other_parameters_is_refused_before_a_run(make: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         make()
+
+
+def prepared(given: Any) -> Any:
+    """The analysed tool of an agent."""
+    (tool,) = sk.Agent(ScriptedModel([]), tools=[given])._config.tools
+    return tool
+
+
+async def later(text: str) -> str:
+    return text
+
+
+def test_a_partial_of_an_async_function_is_awaited() -> None:
+    functions = (later, functools.partial(later, text="a"), greet)
+    assert [prepared(function).is_async for function in functions] == [True, True, False]
+
+
+def test_the_schema_of_arguments_has_the_description_of_the_tool() -> None:
+    schema = {"properties": {"a": {"type": "integer"}}}
+    for description in ("Add one.", None):
+        given = sk.Tool(name="add", function=print, schema=schema, description=description)
+        assert prepared(given).target.json_schema().get("description") == description
