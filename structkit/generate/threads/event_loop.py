@@ -38,9 +38,10 @@ class EventLoopThread:
         self._lock = threading.Lock()
 
     def loop(self) -> asyncio.AbstractEventLoop:
-        """Return the event loop, and start it if it does not run."""
+        """Return the event loop, and start it if it does not run, as in a child that was forked."""
         with self._lock:
-            if self._loop is None or self._loop.is_closed():
+            is_alive = self._thread is not None and self._thread.is_alive()
+            if self._loop is None or self._loop.is_closed() or not is_alive:
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
                     target=_run_loop, args=(self._loop,), daemon=True, name=self._name

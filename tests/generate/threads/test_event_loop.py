@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import signal
 import threading
 import warnings
 from collections.abc import Iterator
@@ -12,6 +14,7 @@ from contextlib import contextmanager
 
 import pytest
 
+import structkit as sk
 from structkit.generate.threads.event_loop import EventLoopThread, await_on_loop, using_event_loop
 
 
@@ -59,3 +62,26 @@ def _no_coroutine_is_lost() -> Iterator[None]:
         yield
         gc.collect()
     assert [str(warning.message) for warning in caught] == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_that_is_forked_awaits_code_on_a_loop_of_its_own() -> None:
+    """The loop that the parent has started does not run in the child."""
+
+    async def answer(prompt: str) -> str:
+        await asyncio.sleep(0)
+        return "12"
+
+    model = sk.from_function(answer)
+    assert sk.extract(model, "x", int) == 12
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(60)  # a deadlock; the machine may be slow
+        try:
+            os._exit(0 if sk.extract(model, "x", int) == 12 else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert sk.extract(model, "x", int) == 12
