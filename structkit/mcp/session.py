@@ -90,8 +90,10 @@ class Session:
             AgentError: The session is not open.
         """
         with self._lock:
-            if self._client is None or self._loop is None:
+            if self._client is None or self._loop is None or self._thread is None:
                 raise self.unavailable_error()
+            if not self._thread.is_alive():
+                raise self.unavailable_error("forked")
             return asyncio.run_coroutine_threadsafe(self._perform(request, self._client), self._loop)
 
     def failure_message(self, error: Exception) -> str:
@@ -102,6 +104,7 @@ class Session:
         """Return the error for requests in the current state."""
         message = {
             "new": "the connection is not open; use it in a `with` block",
+            "forked": "the connection was opened in the process that this one was forked from; connect in this one",
             "gone": f"the server is gone; connect again{self._endpoint.log_suffix()}",
         }.get(state or self.state, "the connection is closed; use its tools in its `with` block")
         return AgentError(message, place=self._endpoint.name)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -51,6 +53,26 @@ def test_a_server_behind_a_url_that_exits_during_a_run(monkeypatch: pytest.Monke
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_that_is_forked_is_told_to_connect() -> None:
+    """The thread that talks to the server does not run in the child."""
+    with connect(COMMAND) as server:
+        agent_of(server, call("add", a=1)).run("Go.")
+        child = os.fork()
+        if child == 0:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(60)  # a call that waits; the machine may be slow
+            try:
+                with pytest.raises(sk.AgentError, match="forked from\n  connect in this one"):
+                    server.tools()
+                os._exit(0)
+            finally:
+                os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert agent_of(server, call("add", a=1)).run("Go.").calls[0].tool_result == 2
 
 
 def restarted(process: subprocess.Popen[bytes], port: int) -> subprocess.Popen[bytes]:
