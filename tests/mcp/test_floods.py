@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import sys
 import threading
@@ -44,8 +45,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _decoded(*parts: bytes) -> str:
-    import codecs
-
     decoder = codecs.getincrementaldecoder(bounds.bounded_lines())()
     return "".join(decoder.decode(part) for part in parts)
 
@@ -61,6 +60,13 @@ def test_a_line_is_cut_and_lines_are_not_counted_together() -> None:
         == f"a\n{'x' * MAX}\nb{'y' * (MAX - 1)}\n"
     )
     assert _decoded(b"x" * (MAX - 1) + "é".encode() + b"\nz") == "x" * (MAX - 1) + "\ufffd\nz"
+
+
+def test_a_decoder_that_is_reset_begins_a_line() -> None:
+    decoder = codecs.getincrementaldecoder(bounds.bounded_lines())()
+    decoder.decode(b"x" * MAX + "é".encode()[:1])
+    decoder.reset()
+    assert decoder.decode(b"y" * (MAX + 1)) == "y" * MAX
 
 
 @pytest.mark.long

@@ -189,6 +189,7 @@ def test_a_server_that_restarts_during_a_call(monkeypatch: pytest.MonkeyPatch) -
         ([], {}, "a command is a list of strings"),
         ("http://localhost/mcp", {"env": {}}, "env and cwd are for a command"),
         (["python"], {"headers": {}}, "headers are for a URL"),
+        (MCPServer("a"), {"env": {}}, "env and cwd are for a command"),
         (3, {}, "3 is not an MCP server; pass a command such as"),
         (None, {}, "None is not an MCP server"),
         (object(), {}, "is not an MCP server"),

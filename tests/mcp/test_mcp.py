@@ -13,6 +13,8 @@ import pytest
 
 import structkit as sk
 from structkit.mcp import Connection, connect
+from structkit.mcp.endpoint import Endpoint
+from structkit.mcp.session import Session
 from structkit.testing import RandomModel, ScriptedModel
 from tests.agent.run.noise import random_runs
 
@@ -233,9 +235,37 @@ def test_an_async_block_and_a_tool_called_by_hand() -> None:
             return await cast("Any", odd)()
 
     assert asyncio.run(main()) == "fine"
-    assert not [
-        thread for thread in threading.enumerate() if thread.name == "structkit-mcp" and not thread.daemon
-    ]
+
+
+def test_a_tool_called_by_hand_after_the_block() -> None:
+    with connect(cast("Any", hostile(listed("odd")))) as server:
+        (odd,) = server.tools()
+    with pytest.raises(sk.AgentError, match="the connection is closed"):
+        asyncio.run(cast("Any", odd)())
+
+
+def test_no_thread_keeps_the_process_alive(stdio: Connection) -> None:
+    threads = [thread for thread in threading.enumerate() if thread.name.startswith("structkit-mcp")]
+    assert len(threads) >= 2 and all(thread.daemon for thread in threads)
+
+
+def test_a_connection_that_is_closed_before_the_server_has_answered() -> None:
+    class Silent(Endpoint):
+        async def connect(self, stack: object) -> Any:
+            await asyncio.sleep(60)
+
+    session = Session(Silent("silent"))
+    opened = session.open()
+    while session._task is None:
+        time.sleep(0.01)
+    session.close()
+    with pytest.raises(sk.AgentError, match="failed: the connection was closed"):
+        opened.result(10)
+
+
+def test_an_address_is_named_without_its_secrets_and_a_command_in_short() -> None:
+    assert connect("http://me:pass@host/mcp?key=1#x").name == "http://host/mcp"
+    assert len(connect(["python", "x" * 500]).name) == 200
 
 
 def test_a_pending_call_at_the_end_of_the_block() -> None:
@@ -260,6 +290,8 @@ def test_large_outputs_are_truncated() -> None:
 
     assert output(text(100)) == "x" * 100
     assert output(text(1_000_107)) == "x" * 100 + " ... (1000007 more characters)"
+    exact = CallToolResult(content=[], structured_content={"a": "x" * 91})
+    assert output(exact) == {"a": "x" * 91}  # 100 characters
     numbers = CallToolResult(content=[], structured_content={"numbers": [12] * 100})
     assert output(numbers) == f'{{"numbers": [{"12, " * 100}'[:100] + " ... (313 more characters)"
 

@@ -12,6 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 import structkit as sk
+from structkit.models.capabilities import Capabilities
 from structkit.models.protocols import Message
 from structkit.models.text.function import FunctionModel
 from structkit.testing import RandomModel, ScriptedModel
@@ -30,6 +31,7 @@ def test_capabilities_are_stated() -> None:
     chat = sk.from_function(lambda messages: "", chat=True, continues=False, name="chat")
     assert (chat.capabilities.logits, chat.capabilities.takes_messages) == ("none", True)
     assert (chat.capabilities.continues_prefix, chat.name) == (False, "chat")
+    assert Capabilities().continues_prefix
     assert [model.capabilities.logits for model in (RandomModel(), ScriptedModel([]))] == ["full", "full"]
 
 
