@@ -76,7 +76,9 @@ def _read_schema(chance: Random, schema: Json) -> None:
     value = json.loads(text.decode())
     if _UNLIKE.search(json.dumps(schema)):
         return
-    with suppress(InvalidSchema):
+    with suppress(
+        InvalidSchema, RecursionError
+    ):  # jsonschema follows a reference to the schema itself without end
         Draft202012Validator.check_schema(schema)
         error = next(iter(Draft202012Validator(schema).iter_errors(value)), None)
         if error is None or (error.validator == "multipleOf" and isinstance(error.instance, float)):

@@ -11,6 +11,7 @@ from typing import Protocol, TypedDict, cast
 
 from structkit.arguments.names import check_names
 from structkit.models.capabilities import Capabilities, Constraint
+from structkit.models.hosted.bounds import bound_events
 from structkit.models.hosted.faults import Service, fault_of
 from structkit.models.hosted.parts import ReplyPart
 from structkit.models.native.profiles import SchemaProfile
@@ -270,6 +271,7 @@ class HostedModel(RemoteModel):
             try:
                 sent = cast("Iterator[object]", self._client.send(request, reply.capabilities))
                 opened.append(sent)
+                bound_events(sent)
                 with closing(cast("ReplyStream", sent)):
                     for event in sent:
                         if cancelled.is_set():
@@ -289,6 +291,7 @@ class HostedModel(RemoteModel):
                 sent = await cast(
                     "Awaitable[AsyncIterator[object]]", self._client.send(request, reply.capabilities)
                 )
+                bound_events(sent)
                 try:
                     async for event in sent:
                         text = self._text(event, reply)

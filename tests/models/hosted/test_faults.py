@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 import socket
 import threading
@@ -14,6 +15,7 @@ from pydantic import BaseModel
 
 import structkit as sk
 from structkit.errors import ModelError
+from structkit.models.hosted import bounds
 from tests.models.hosted.services import KEY, KINDS, Kind, each_kind
 from tests.models.servers.fake import Say, error
 
@@ -161,6 +163,32 @@ def test_a_stream_that_breaks_before_its_first_text(kind: Kind) -> None:
         kind.serving(Say([name + b"data: nonsense\n\n"])) as (model, _),
         pytest.raises(
             ModelError, match=r"the reply is not one of the API of .*\n  is the client's address right"
+        ),
+    ):
+        sk.extract(model, "one", Target)
+
+
+FLOODS = {
+    "a line": lambda: Say([b"data: ", *[b"x" * (1 << 20)] * 8]),
+    "lines of one event": lambda: Say([b"data: x\n" * (1 << 14)] * 64),
+    "no event": lambda: Say(body="x" * (1 << 23), streams=False),
+    "a compressed line": lambda: Say(
+        [gzip.compress(b"data: " + b"x" * (1 << 25), 1)], headers=(("Content-Encoding", "gzip"),)
+    ),
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind.package != "google.genai"], ids=lambda kind: kind.name
+)
+def test_an_event_without_end_is_cut(kind: Kind, flood: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clients collect an event whole; that of Gemini does not show its reply."""
+    monkeypatch.setattr(bounds, "MAX_EVENT", 1 << 18)
+    with (
+        kind.serving(FLOODS[flood]()) as (model, _),
+        pytest.raises(
+            ModelError, match=r"an event of more than 262,144 bytes\n  is the client's address right"
         ),
     ):
         sk.extract(model, "one", Target)
