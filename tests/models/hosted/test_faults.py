@@ -34,6 +34,7 @@ class Pair(BaseModel):
         (401, f"Incorrect API key provided: {KEY[:8]}", r"refuses the key \(status 401\)\n  give the client a valid"),
         (403, "no access", r"does not allow the request \(status 403\): no access\n  has the key access to"),
         (404, "no such model", r"does not have the model '.*' \(status 404\): no such model\n  check its name"),
+        (402, "pay first", r"allows no more requests .*\(status 402\): pay first\n  wait, send fewer"),
         (429, "slow down", r"allows no more requests .*\(status 429\): slow down\n  wait, send fewer"),
         (500, "internal", r"failed \(status 500\): internal\n  try again later"),
         (529, "Overloaded", r"failed \(status 529\): Overloaded\n  try again later"),
@@ -52,7 +53,9 @@ def test_a_status_becomes_an_error_with_its_remedy(kind: Kind, status: int, said
 
 
 @each_kind
-@pytest.mark.parametrize("fault", [error(429, "slow down"), error(401, "no"), Say(is_cut=True)])
+@pytest.mark.parametrize(
+    "fault", [error(429, "slow down"), error(401, "no"), error(405, "no"), Say(is_cut=True)]
+)
 def test_a_request_that_fails_is_not_sent_again(kind: Kind, fault: Say) -> None:
     """The text that the target forces, from which some models continue, is no part of its reply."""
     for name in filter(None, (kind.model, kind.prefixed)):

@@ -436,3 +436,5 @@ def test_what_is_known_of_a_server_of_an_openai_client() -> None:
     azure = openai.AzureOpenAI(azure_endpoint="https://a.example", api_version="2026-01-01", api_key=KEY)
     assert sk.from_openai(azure, "deployment").capabilities.constraints == {"json_schema"}
     assert sk.from_openai(azure, "deployment").name == "deployment of OpenAI"
+    other = openai.OpenAI(base_url="http://me:pass@host.example/v1", api_key="k")
+    assert sk.from_openai(other, "m").name == "m of host.example"

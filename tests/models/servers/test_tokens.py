@@ -10,7 +10,9 @@ import pytest
 from pydantic import BaseModel
 
 import structkit as sk
+from structkit.models.servers.dialects import Dialect
 from structkit.models.servers.ranked import scored_tokens
+from structkit.models.servers.token_prompts import ReadTokens
 from structkit.models.text.scored import ScoredText, ScoredToken
 from tests.models.servers.fake import Say, error, serve
 
@@ -231,3 +233,15 @@ def test_a_model_that_ranks_its_tokens_goes_through_a_function() -> None:
     assert (
         sk.extract(sk.from_function(lambda text: next(replies)), "Is it?", sk.Choice(["yes", "no"])) == "no"
     )
+
+
+def test_a_prompt_without_a_start_is_continued_after_a_piece_and_not_before() -> None:
+    read = ReadTokens("", (5, 6), [("age", (7,)), ('": x', (8, 9))])
+    assert read.up_to('age": 3') == ([5, 6, 7], '": 3')
+    assert read.up_to("name") is None
+
+
+def test_a_notation_that_is_no_schema_has_no_profile() -> None:
+    dialect = Dialect(name="a server")
+    assert dialect.forced_to("regex").schema_profile is None
+    assert dialect.forced_to("json_schema").schema_profile is not None
