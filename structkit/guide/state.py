@@ -219,28 +219,28 @@ def _frames_entered(
     for exit_nodes, below in exits:
         if below is not None and len(exit_nodes):
             nodes.setdefault(below, []).append(exit_nodes)
-    entered: dict[Frame, list[NDArray[np.int32]]] = {}
+    # By identity: the lists of many frames are the same, and frames of one fork have the same lists.
+    entered: dict[Frame, dict[int, NDArray[np.int32]]] = {}
     for below, lists in nodes.items():
         exit_nodes = _union(lists)
         frames = (below,) if isinstance(below, Frame) else below.frames
         if exit_nodes[-1] < _FIRST_LABEL:
+            number = id(exit_nodes)
             for frame in frames:
-                entered.setdefault(frame, []).append(exit_nodes)
+                entered.setdefault(frame, {})[number] = exit_nodes
             continue
         labels = exit_nodes >> LABEL_SHIFT
         for label in np.unique(labels).tolist():
             reached = exit_nodes[labels == label] & (_FIRST_LABEL - 1)
             for frame in frames:
                 at = automaton.labelled_return(frame, label - 1) if label else frame
-                entered.setdefault(at, []).append(reached)
-    unions: dict[
-        tuple[int, ...], NDArray[np.int32]
-    ] = {}  # by identity: frames of one fork have the same lists
+                entered.setdefault(at, {})[id(reached)] = reached
+    unions: dict[frozenset[int], NDArray[np.int32]] = {}
     found: dict[Frame, NDArray[np.int32]] = {}
-    for frame, lists in entered.items():
-        key = tuple(map(id, lists))
+    for frame, different in entered.items():
+        key = frozenset(different)
         if key not in unions:
-            unions[key] = _union(lists)
+            unions[key] = _union([*different.values()])
         found[frame] = unions[key]
     return found
 

@@ -22,6 +22,7 @@ def _doubling(
 _LARK = {
     "ambiguous sums": 'start: e\ne: e "+" e | e "*" e | e e | "x"',
     "s: s s s | x |": 'start: s\ns: s s s | "x" |',
+    "s: s, 30 times": f'start: s\ns: {"s " * 30}| "x" |',
     "left recursion through 50 rules": "start: r0\n"
     + "\n".join(f'r{n}: r{(n + 1) % 50} "{chr(97 + n % 26)}" | "z"' for n in range(50)),
     "right recursion through 500 rules": "start: r0\n"
