@@ -8,8 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from structkit.serve.read.bias import Bias
-from structkit.testing import ScriptedModel
+from structkit.serve.bounds.api_error import ApiError
+from structkit.serve.read.bias import Bias, read_bias
+from structkit.serve.read.fields import Fields
+from structkit.testing import ScriptedModel, byte_vocabulary
 from tests.serve.field_cases import CALLED, CLOCK, OUTPUT, REPLY, WEATHER, answers, openai
 from tests.serve.running import ANA, PERSON, Served, client_of, serving, tool
 
@@ -28,6 +30,17 @@ def test_logit_bias_moves_logits_and_the_mask_still_decides(real: Served) -> Non
     assert answers(real, extra_body=regex, logit_bias={other: 100})[0].isalpha()
     assert "q" not in answers(real, extra_body=regex, logit_bias={letter: -100}, temperature=1)[0]
     assert answers(real, extra_body=regex, logit_bias={letter: 0}) == answers(real, extra_body=regex)
+
+
+def test_a_bias_of_nothing_is_none_and_one_behind_the_logits_adds_nothing() -> None:
+    assert read_bias(Fields({"frequency_penalty": 0, "logit_bias": {"3": 0}})) is None
+    step = Bias(((5, 1.0), (4, 2.0))).begin(byte_vocabulary())
+    assert step([], np.zeros(5, np.float32)).tolist() == [0, 0, 0, 0, 2]
+
+
+def test_the_type_of_an_error_says_whose_fault_it_is() -> None:
+    types = [ApiError(status, "no").body()["error"]["type"] for status in (499, 500, 503)]
+    assert types == ["invalid_request_error", "server_error", "server_error"]
 
 
 def test_logprobs_are_those_before_the_bias(real: Served) -> None:

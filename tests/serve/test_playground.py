@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 import threading
@@ -13,6 +15,7 @@ import numpy as np
 import pytest
 
 from structkit.generate.schedule.scheduler import SCHEDULERS
+from structkit.serve.playground.page import PAGE, PAGE_HEADERS
 from structkit.serve.playground.record import MaskRecorder
 from structkit.testing import RandomModel, ScriptedModel
 from tests.serve.running import SCHEMA, Served, eventually, serving
@@ -119,6 +122,7 @@ def test_a_refused_keyword_is_a_row_and_then_an_error() -> None:
         ({"prompt": "word " * 9_000}, "prompt"),
         ({"max_tokens": 1, "target": "[a-z]{300}"}, "max_tokens"),
         ({"max_tokens": 10**9}, "max_tokens"),
+        ({"seed": 2**63}, "seed"),
         ({"model": "demo"}, "model"),
     ],
     ids=lambda value: str(value)[:60],
@@ -167,6 +171,14 @@ def test_the_page_loads_nothing_and_makes_no_markup_of_texts() -> None:
     assert not re.findall(
         r"innerHTML|outerHTML|insertAdjacent|document\.write|DOMParser|eval|Function\(|srcdoc", page.text
     )
+
+
+def test_the_policy_has_the_hashes_of_the_page() -> None:
+    policy = PAGE_HEADERS["Content-Security-Policy"]
+    for tag, rule in (("script", "script-src"), ("style", "style-src")):
+        texts = re.findall(rf"<{tag}>(.*?)</{tag}>", PAGE, flags=re.S)
+        hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
+        assert hashes and all(f"'sha256-{digest}'" in policy.partition(rule)[2] for digest in hashes)
 
 
 def test_a_server_without_the_page() -> None:
