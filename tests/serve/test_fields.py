@@ -11,6 +11,9 @@ import pytest
 from structkit.serve.bounds.api_error import ApiError
 from structkit.serve.read.bias import Bias, read_bias
 from structkit.serve.read.fields import Fields
+from structkit.serve.read.tools import ToolSpec
+from structkit.serve.write.calls import _required
+from structkit.targets.targets import JsonSchema
 from structkit.testing import ScriptedModel, byte_vocabulary
 from tests.serve.field_cases import CALLED, CLOCK, OUTPUT, REPLY, WEATHER, answers, openai
 from tests.serve.running import ANA, PERSON, Served, client_of, serving, tool
@@ -306,3 +309,25 @@ def test_fields_of_other_servers_are_accepted_where_nothing_changes(random: Serv
     assert response.output_text == "a"
     with pytest.raises(openai.BadRequestError, match="best_of must equal n; write n, and choose"):
         client.completions.create(model="demo", prompt="x", best_of=2)
+
+
+def test_replies_name_their_kind_and_nothing_is_stored(random: Served) -> None:
+    client = client_of(random)
+    structured = {"structured_outputs": {"regex": "[ab]"}}
+    assert (
+        client.completions.create(model="demo", prompt="a", extra_body=structured).object == "text_completion"
+    )
+    assert client.chat.completions.create(model="demo", messages=ANA, extra_body=structured).object == (
+        "chat.completion"
+    )
+    assert client.responses.create(model="demo", input="a", max_output_tokens=50).store is False
+
+
+def test_the_target_of_a_required_call_has_the_descriptions_of_the_tools() -> None:
+    specs = [
+        ToolSpec(name, said, JsonSchema({"type": "object"}), "tools")
+        for name, said in (("a", "A."), ("b", ""))
+    ]
+    members = _required((specs[0], specs[1])).schema["anyOf"]
+    assert [member.get("description") for member in members] == ["A.", None]
+    assert _required((specs[0],)).schema["description"] == "A."
