@@ -20,6 +20,11 @@ import structkit as sk
 from structkit.arguments.names import names_arguments
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, strategy
 
+
+class Age(BaseModel):
+    age: int
+
+
 CALLS: dict[str, Callable[..., object]] = {
     "Agent": lambda **options: sk.Agent(RandomModel(), **options),
     "Choice": lambda **options: sk.Choice(["a"], **options),

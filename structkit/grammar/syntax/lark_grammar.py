@@ -201,9 +201,8 @@ class LarkGrammar:
         options = self.options
         source = self.path or str(_NOWHERE)
         with bounded_loading(self.limits.grammar_length, source):
-            grammar, used = load_grammar(
-                self.text + lark_definitions(self.holes), source, list(options.import_paths), False
-            )  # type: ignore[no-untyped-call]
+            text, folders = self.text + lark_definitions(self.holes), list(options.import_paths)
+            grammar, used = load_grammar(text, source, folders, False)  # type: ignore[no-untyped-call]
         imported = tuple(sorted((str(path), digest) for path, digest in used.items()))
         if (name := growing_template(grammar)) is not None:
             raise self.error(f"the template `{name}` calls itself with ever larger arguments", name)
@@ -482,9 +481,8 @@ class LarkGrammar:
 
     @cached_property
     def _errors(self) -> GrammarErrors:
-        return GrammarErrors(
-            self.text, self.path, self.options.start, tuple(each.rule for each in self.holes)
-        )
+        rules = tuple(hole.rule for hole in self.holes)
+        return GrammarErrors(self.text, self.path, self.options.start, rules)
 
     def error(self, message: str, name: str) -> GrammarError:
         """Return an error at the definition of a name in the grammar, or at its first use."""
