@@ -92,7 +92,7 @@ def test_a_bug_in_a_transformer_is_raised() -> None:
         ({"text": Lark('start: "a"')}, "not Lark; pass its source_grammar"),
         ({"text": b"start: A"}, "not bytes; pass the text or a Path"),
     ],
-    ids=str,
+    ids=lambda given: given if isinstance(given, str) else "".join(given),  # no object, which has an address
 )
 def test_wrong_arguments_are_named(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises((sk.SchemaError, TypeError, ValueError), match=message):
