@@ -189,3 +189,19 @@ def test_low_limits_refuse_a_grammar_whose_blocks_are_built_while_a_text_is_read
     grammar = sk.Grammar(_BLOCKS, parser="lalr", postlex=_Brackets())
     with pytest.raises(sk.LimitExceeded, match="states=9999"):
         sk.compile(grammar, _V, limits=sk.Limits(states=9_999), cache=False)
+
+
+@pytest.mark.parametrize(("parser", "lexer"), _PARSERS)
+@pytest.mark.parametrize(
+    ("rules", "texts"),
+    [
+        ('stmt: "b" ":" block\nblock: _NL _INDENT stmt _DEDENT', {""}),
+        ('stmt: "a" _NL | "b" _NL "a" | "(" "a" ")"', {"", "a\n", "b\na", "(a)"}),
+    ],
+)
+def test_a_first_rule_that_calls_no_other(rules: str, texts: set[str], parser: str, lexer: str) -> None:
+    grammar = f"start: stmt?\n{rules}\n_NL: /\\n[ ]*/\n%declare _INDENT _DEDENT"
+    found = sk.Grammar(grammar, parser=parser, lexer=lexer, postlex=_Brackets())
+    guide = sk.compile(found, _V, cache=False)
+    candidates = {"", "a", "b", "a\n", "b\na", "(a)", "b:\n b:\n ", "b\n"}
+    assert {text for text in candidates if accepts(guide, text)} == texts

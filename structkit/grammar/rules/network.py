@@ -149,7 +149,7 @@ def _lexed_rules(cfg: Cfg, limits: Limits, *, labelled: bool) -> Rules:
     first = variants.start
     if cfg.indenting is not None or variants.size > _MAX_EAGER:
         unlisted = None if cfg.indenting is None else _UNLISTED
-        rules = _lazy_rules(variants, is_nullable=cfg.has_empty_text, unlisted=unlisted)
+        rules = _lazy_rules(variants, cfg, unlisted=unlisted)
     else:
         merged = _merged(variants.run(Work(limits.work)), first)
         rules = _from(cfg, first, {name: _node(graph) for name, graph in merged.items()})
@@ -164,7 +164,7 @@ def _from(cfg: Cfg, first: str, rules: Mapping[str, Network]) -> Rules:
     return Rules(choice([start, EMPTY]) if cfg.has_empty_text else start, rules)
 
 
-def _lazy_rules(variants: Variants, *, is_nullable: bool, unlisted: str | None) -> Rules:
+def _lazy_rules(variants: Variants, cfg: Cfg, *, unlisted: str | None) -> Rules:
     """Return rules that are made when they are entered: they are many, and with an indenter there is no end of them."""
     lowered: dict[str, Node] = {}
     deferred: dict[str, None] = {}
@@ -183,10 +183,12 @@ def _lazy_rules(variants: Variants, *, is_nullable: bool, unlisted: str | None) 
         deferred.pop(name, None)
 
     lower(variants.start)
+    if not examples:  # the first rule calls no other
+        return _from(cfg, variants.start, {variants.start: _node(variants.graph(variants.start))})
     examples[variants.start] = min(examples.values(), key=lambda text: len(str(text)))
     rules = LazyRules(lowered, deferred, examples, lower, variants.callee, unlisted=unlisted)
     start = RuleRef(variants.start)
-    return Rules(choice([start, EMPTY]) if is_nullable else start, rules, lazy=examples.keys())
+    return Rules(choice([start, EMPTY]) if cfg.has_empty_text else start, rules, lazy=examples.keys())
 
 
 def _merged(graphs: Mapping[str, Graph], first: str) -> dict[str, Graph]:
