@@ -23,6 +23,60 @@ __all__ = ["GrammarErrors"]
 _EMPTY = re.compile(r"zero-width (?:regexps\W*TerminalDef\('(\w+)'|terminals\. \((\w+):)")
 """The message of Lark about a terminal that matches the empty text."""
 
+_FAULTS = [
+    (re.compile(fault), message, place)
+    for fault, message, place in [
+        (
+            r"inside terminals \(NonTerminal\('(\w+)'\) in __IGNORE",
+            r"%ignore takes terminals, and \1 is a rule; write \1 as a terminal, in upper case",
+            "%ignore",
+        ),
+        (
+            r"inside terminals \(NonTerminal\('(\w+)'\) in (\w+)\)",
+            r"the terminal \2 contains the rule \1; write \1 as a terminal, in upper case",
+            r"\2",
+        ),
+        ("(Empty terminals are.*)", r"\1; leave it out, and make what stands beside it optional", '""'),
+        (r"(Recursion in terminal '(\w+)').*", r"\1; write it as a rule, in lower case", r"\2"),
+        (
+            r"Rule (\w+) is marked for expansion .*\(alias=(\w+)\)",
+            r"the rule \1 has an alias, but no place in trees, since it begins with `_`; remove the alias or the `_`",
+            r"\1",
+        ),
+        (
+            r"(Wrong number of template arguments used for (\w+).*)",
+            r"\1; pass one for each parameter",
+            r"\2{",
+        ),
+        (
+            r"Bad Range for .*\((\d+)\.\.(\d+) ",
+            r"the count ~\1..\2 is empty; write the smaller one first",
+            r"~\1",
+        ),
+        (
+            'process rule "range"|bad character range',
+            'a range is of two characters in order; write it as in `"a".."z"`',
+            "..",
+        ),
+        (
+            r"(Reduce/Reduce collision) in Terminal\('(.*?)'\) [\s\S]*?<(\w+).*>\s*- <(\w+)",
+            r"\1: before \2, the parser could end \3 or \4; give one of them a priority, as in `\3.2: ...`, or use "
+            "parser='earley'",
+            r"\3",
+        ),
+        (
+            r"(Shift/Reduce conflict) for terminal (\S+)\.[\s\S]*?<(\w+)",
+            r"\1: before \2, the parser could end \3 or go on; write the rules so that the next terminal decides, or "
+            "leave out strict=True",
+            r"\3",
+        ),
+        ("(invalid priority option: '.*?')", r"\1; write 'auto', 'normal', 'invert' or None", ""),
+        (r"(Cannot override .* (\w+))$", r"\1; define it without %override, or import it", r"\2"),
+        (r"(Can't extend \w+ (\w+) as .*)", r"\1; define it before, or import it", r"\2"),
+    ]
+]
+"""Messages of Lark, those in their place, and the name or text at which it is."""
+
 _GENERATED = re.compile(r"^__(\w+)_(?:star|plus|repeat_\w+)_\d+$|{.*$")
 """The names that Lark gives to rules: those of repetitions, and those of templates."""
 
@@ -191,8 +245,13 @@ class GrammarErrors:
         is_pattern = isinstance(error, re.error) or type(error).__name__ == "error"
         if (is_pattern or message.startswith("Cannot compile token")) and (found := self._of_pattern()):
             return found
-        if "Empty terminals" in message and '""' in self.text:
-            return self._in(message, self.text.index('""'))
+        for pattern, written, where in _FAULTS:
+            if (match := pattern.search(message)) is not None:
+                name = _GENERATED.sub(r"\1", text := match.expand(where))
+                told = match.expand(written)
+                return self.at_name(told, name) if name.isidentifier() else self.at_text(told, text)
+        if "more than once" in message:
+            message = f"{message}; remove one, or write %override or %extend"
         names = re.findall(r"[A-Za-z_][A-Za-z0-9_]*", message)
         known = [name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self.text)]
         quoted = [name for name in known if re.search(rf"[('`]{re.escape(name)}[)'`]", message)]
@@ -213,6 +272,8 @@ class GrammarErrors:
             message = f"Unexpected `{found[2]}`; remove it, or complete what stands before it"
         elif message == "Expecting rule or terminal definition":
             message = f"{message}; write a rule as `start: ...`, and a pattern alone as structkit.Regex"
+        elif message == "Alias expects lowercase name":
+            message = f"{message}; write the alias in lower case"
         elif message == "Unexpected input":
             remedies = (remedy for at, after, remedy in _NOTATIONS if at.search(before) and after.match(rest))
             message = f"{message}; {next(remedies)}"
