@@ -329,7 +329,7 @@ class _Parser:
             if (bare := bare_type(raw, path, self._limits, notes=self._notes)) is not None:
                 return bare
         if not (self.python or self._relaxation):
-            check_unknown(raw, path)
+            check_unknown(raw, path, lambda keys: self._charge(keys, _STEPS_PER_KEY, path))
         elif self.python:
             check_slips(raw, path)
             if CHECKED in raw:
@@ -477,8 +477,9 @@ _Parsed: TypeAlias = tuple[Mapping[str, object], Schema]
 _MAX_SIMILAR = 8
 """Maximum number of schemas with the same keywords and texts that a schema is compared with."""
 
-_STEPS, _STEPS_TO_READ, _STEPS_PER_VALUE = 50, 250, 20
-"""Work on a schema, as `Limits.work` counts it, what keywords that restrict values add, and work on an `enum` value."""
+_STEPS, _STEPS_TO_READ, _STEPS_PER_VALUE, _STEPS_PER_KEY = 50, 250, 20, 60
+"""Work on a schema, as `Limits.work` counts it, what keywords that restrict values add, and work on an `enum` value and
+on a key that is no keyword."""
 
 _MAX_LOOKUPS = 3
 """Maximum nesting of definitions that are parsed where a `oneOf` refers to them: each deepens the stack."""

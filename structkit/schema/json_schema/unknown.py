@@ -40,8 +40,10 @@ _MAX_REPORTED = 512
 _log = logging.getLogger("structkit")
 
 
-def check_unknown(raw: Mapping[str, object], path: SchemaPath) -> None:
-    """Check the keys of a schema that are no keywords.
+def check_unknown(
+    raw: Mapping[str, object], path: SchemaPath, pay: Callable[[int], object] = lambda keys: None
+) -> None:
+    """Check the keys of a schema that are no keywords; `pay` is called for each.
 
     Raises:
         SchemaError: A key looks like a misspelt keyword; or no key is a keyword, in the document or in an inner schema
@@ -57,7 +59,11 @@ def check_unknown(raw: Mapping[str, object], path: SchemaPath) -> None:
     if raw.keys() <= _KNOWN:
         return
     unknown = [str(key) for key in raw if key not in _KNOWN]
-    if len(unknown) == len(raw) or any(map(_near_keywords, unknown)) or _is_function(raw):
+    is_refused = len(unknown) == len(raw) or _is_function(raw)
+    for key in unknown:
+        pay(1)
+        is_refused = is_refused or bool(_near_keywords(key))
+    if is_refused:
         for _, message in refused_keys(raw, path):
             raise SchemaError(message, place=path.text)
     for key in unknown:
@@ -75,8 +81,12 @@ def refused_keys(raw: Mapping[str, object], path: SchemaPath) -> Iterator[tuple[
         return
     unknown = [str(key) for key in raw if key not in _KNOWN]
     slips = 0
+    referred: Set[str] | None = None
     for key in unknown:
-        if (meant := _slip_of(key, raw.get(key), raw)) is not None and not _refers_to(raw, f"#/{key}/"):
+        if (meant := _slip_of(key, raw.get(key), raw)) is None:
+            continue
+        referred = _referred_keys(raw) if referred is None else referred
+        if key not in referred:
             slips += 1
             yield key, f"{key!r} is not a keyword of JSON Schema; write {meant!r}{_IGNORE}"
     if slips or all(map(_is_extension, unknown)) or not _is_meant(raw, path):
@@ -229,19 +239,20 @@ _WRAPPERS = (
 """Keys of the APIs of models under which a schema is."""
 
 
-def _refers_to(schema: object, prefix: str) -> bool:
-    """Return whether a `$ref` inside a schema begins with `prefix`: a schema may keep definitions under any key."""
+def _referred_keys(schema: object) -> Set[str]:
+    """Return the keys of a document below which a `$ref` in a schema is: definitions may be kept under any key."""
+    found: set[str] = set()
     pending = [schema]
     while pending:
         value = pending.pop()
         if isinstance(value, Mapping):
             reference = value.get("$ref")
-            if isinstance(reference, str) and reference.startswith(prefix):
-                return True
+            if isinstance(reference, str) and reference.startswith("#/") and reference.count("/") > 1:
+                found.add(reference.split("/", 2)[1])
             pending += value.values()
         elif isinstance(value, (list, tuple)):
             pending += value
-    return False
+    return found
 
 
 def _slip_of(key: str, value: object, raw: Mapping[str, object]) -> str | None:

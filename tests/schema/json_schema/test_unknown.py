@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 import structkit as sk
 from structkit.schema.json_schema import unknown
+from structkit.testing import byte_vocabulary
 from tests.shared import SHARED
 
 OBJECT = {"type": "object"}
@@ -198,3 +199,23 @@ def test_few_schemas_of_maskbench_are_refused() -> None:
             except sk.SchemaError:
                 refused.append(entry["id"])
     assert len(refused) <= 3
+
+
+def test_keys_that_are_no_keywords_are_work_and_those_that_a_reference_uses_are_read_once() -> None:
+    schema = {"type": "integer", **{f"note {number}": number for number in range(200)}}
+    with pytest.raises(sk.LimitExceeded, match="the work on the schema exceeds the limit work=10000"):
+        sk.compile(schema, byte_vocabulary(), cache=False, limits=sk.Limits(work=10_000))
+    slips = [f"prop{first}{second}ties" for first in "abcdfghij" for second in "abcdfghij"]
+    walked: list[object] = []
+
+    class Watched(dict[str, object]):
+        def values(self) -> Any:
+            walked.append(self)
+            return super().values()
+
+    root = Watched({name: {"x": {}} for name in slips})
+    root |= {"type": "object", "allOf": [{"$ref": f"#/{name}/x"} for name in slips]}
+    unknown.check_unknown(root, unknown.SchemaPath())
+    assert len(walked) < 5
+    with pytest.raises(sk.SchemaError, match="is not a keyword of JSON Schema"):
+        unknown.check_unknown({**root, "allOf": []}, unknown.SchemaPath())
