@@ -14,6 +14,7 @@ from structkit.errors import GrammarError, LimitExceeded
 from structkit.grammar.rules.cfg import Cfg, Terminal
 from structkit.grammar.syntax.gbnf import read_gbnf
 from structkit.limits import Limits
+from structkit.targets.grammar import Grammar
 from tests.grammar.recognize import expressions, recognizer
 from tests.grammar.test_left_corner import GRAMMARS, TEXTS, derives
 from tests.shared import SHARED
@@ -259,3 +260,25 @@ def test_hostile_grammars_end(grammar: str) -> None:
 def test_a_larger_limit_can_be_passed() -> None:
     grammar = 'root ::= "a"\n' + "#" * 70_000
     assert recognizer(read_gbnf(grammar, limits=Limits(grammar_length=100_000)))("a")
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ('root ::= nmae\nname ::= "a"', "write name"),
+        ("root ::= other", "define it"),
+        ('roott ::= "a"', "pass start='roott'"),
+        ('root = "a"', "write a rule as `name ::= ...`"),
+        ('root ::= "a', "write it at the end"),
+        ("root ::= 'a'", "write texts in double quotation marks"),
+        ('root ::= ("a"', "write `)` at the end of the group"),
+        ('root ::= "a"{2,1}', "swap them"),
+        ("root ::= [z-a]", "swap its ends"),
+        ('root ::= * "a"', "write what it repeats"),
+        (r'root ::= "\d"', "write `\\\\` for a backslash"),
+    ],
+)
+def test_an_error_has_a_remedy(text: str, remedy: str) -> None:
+    with pytest.raises(GrammarError) as caught:
+        Grammar(text, syntax="gbnf")
+    assert remedy in (caught.value.remedy or "")

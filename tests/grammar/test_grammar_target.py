@@ -448,3 +448,18 @@ def test_tokens_that_continue_each_other_at_every_end_of_a_rule() -> None:
         allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
         assert allowed.tolist() == [*range(32 - written), len(tokens)]
         cursor.advance(2 if written < 30 else 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ('start: A\nA: ""', "write ? behind what is optional"),
+        ('start: "a"**', "an inner repetition in parentheses"),
+        ("%import common.NUMBR\nstart: NUMBR", "write NUMBER"),
+        ('%ignore WS\nstart: "a"', "`%import common.WS`"),
+    ],
+)
+def test_an_error_of_lark_has_a_remedy(text: str, remedy: str) -> None:
+    with pytest.raises(sk.GrammarError) as caught:
+        sk.Grammar(text)
+    assert remedy in (caught.value.remedy or "")

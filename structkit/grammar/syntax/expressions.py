@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from structkit.errors import GrammarError, LimitExceeded
 from structkit.grammar.rules.cfg import Cfg, Production, Symbol, Terminal
+from structkit.grammar.syntax.grammar_errors import undefined_rule, undefined_start
 from structkit.limits import Limits
 from structkit.regex.nodes import (
     EMPTY,
@@ -160,9 +161,9 @@ class Definitions:
         """
         for name, place in self.uses.items():
             if name not in self.rules:
-                self.source.fail(f"the rule `{name}` is used but not defined", place)
+                self.source.fail(undefined_rule(name, self.places), place)
         if start not in self.rules:
-            self.source.fail(f"the rule `{start}`, where texts start, is not defined; pass start=...", 0)
+            self.source.fail(undefined_start(start, self.places), 0)
         productions = _Productions({name: choice(nodes) for name, nodes in self.rules.items()})
         rules = {name: tuple(dict.fromkeys(found)) for name, found in productions.all().items()}
         cfg = Cfg(start, rules, named_tokens=frozenset(self.tokens))

@@ -81,22 +81,32 @@ class _Reader:
     def fail(self, message: str, place: int | None = None) -> NoReturn:
         self.source.fail(message, self.at if place is None else place)
 
+    def _unexpected(self) -> str:
+        quoted = (
+            "write texts in double quotation marks" if self.text[self.at] == "'" else "remove it, or quote it"
+        )
+        return f"unexpected {self.source.shown(self.at)}; {quoted}"
+
     def rule(self) -> None:
         place = self.at
         found = _NAME.match(self.text, place)
         if found is None:
             if self.text[place] == "|":
                 self.fail("an alternative on a line of its own needs `|` at the end of the line before")
-            self.fail(f"a rule begins with its name, not with {self.source.shown(place)}")
+            self.fail(
+                f"a rule begins with its name, not with {self.source.shown(place)}; write `name ::= ...`"
+            )
         self.at = found.end()
         self.space(lines=False)
         if not self.text.startswith("::=", self.at):
-            self.fail("`::=` is missing; outside of parentheses, a line break ends a rule")
+            self.fail(
+                "`::=` is missing; write a rule as `name ::= ...`, and its next line in parentheses or behind `|`"
+            )
         self.at += 3
         self.space(lines=True)
         expression = self.expression()
         if self.at < len(self.text) and self.text[self.at] not in "\r\n":
-            self.fail(f"unexpected {self.source.shown(self.at)}")
+            self.fail(self._unexpected())
         self.definitions.rules.pop(found[0], None)
         self.definitions.define(found[0], expression.node(), place)
 
@@ -107,8 +117,8 @@ class _Reader:
             self.space(lines=bool(found.bracket))
         if found.bracket:
             if self.at < len(self.text):
-                self.fail(f"unexpected {self.source.shown(self.at)}")
-            self.fail("`(` is not closed", found.opened)
+                self.fail(self._unexpected())
+            self.fail("`(` is not closed; write `)` at the end of the group", found.opened)
         return found
 
     def item(self, found: Expression, first: str) -> bool:
@@ -187,7 +197,7 @@ class _Reader:
             start = self.at
             code = self.character('`"`', place)
             if code >= _LIMIT or 0xD800 <= code < 0xE000:
-                self.fail(f"U+{code:04X} is not a character", start)
+                self.fail(f"U+{code:04X} is not a character; write another one", start)
             letters.append(chr(code))
         self.at += 1
         return "".join(letters)
@@ -195,13 +205,13 @@ class _Reader:
     def character(self, closing: str, opened: int) -> int:
         """Read a character of a text or a class."""
         if self.at >= len(self.text):
-            self.fail(f"the closing {closing} is missing", opened)
+            self.fail(f"the closing {closing} is missing; write it at the end", opened)
         if self.text[self.at] != "\\":
             self.at += 1
             return ord(self.text[self.at - 1])
         found = _ESCAPE.match(self.text, self.at)
         if found is None:
-            self.fail(f"invalid escape `{self.text[self.at : self.at + 2]}`")
+            self.fail(f"invalid escape `{self.text[self.at : self.at + 2]}`; write `\\\\` for a backslash")
         self.at = found.end()
         if found[4]:
             return ord(_CONTROLS.get(found[4], found[4]))
@@ -220,19 +230,23 @@ class _Reader:
                 self.at += 1
                 last = self.character("`]`", place)
             if first > last:
-                self.fail(f"the range `{self.text[start : self.at]}` is in reverse order", start)
+                self.fail(
+                    f"the range `{self.text[start : self.at]}` is in reverse order; swap its ends", start
+                )
             ranges.append((first, min(last, _LIMIT - 1)))
         self.at += 1
         charset = char_class(ranges)
         charset = complement(charset) if negate else charset
         if not ranges or not charset.ranges:
-            self.fail(f"`{self.text[place : self.at]:.40}` contains no character", place)
+            self.fail(f"`{self.text[place : self.at]:.40}` contains no character; write at least one", place)
         return charset
 
     def repeat(self, found: Expression, operator: str) -> None:
         place = self.at
         if not found.has_operand:
-            self.fail(f"nothing comes before `{operator}`")
+            self.fail(
+                f"nothing comes before `{operator}`; write what it repeats, or the character in quotation marks"
+            )
         if operator != "{":
             self.at += 1
             found.repeat(int(operator == "+"), 1 if operator == "?" else None)
@@ -247,5 +261,5 @@ class _Reader:
         if low > limits.iterations:
             raise LimitExceeded("iterations", limits.iterations, f"the count `{counts[0]:.40}`")
         if high is not None and high < low:
-            self.fail(f"the maximum of `{counts[0]}` is below its minimum", place)
+            self.fail(f"the maximum of `{counts[0]}` is below its minimum; swap them", place)
         found.repeat(low, None if high is None or high > limits.iterations else high)

@@ -10,14 +10,16 @@ from difflib import get_close_matches
 from string import ascii_letters, digits
 from typing import TYPE_CHECKING
 
+from structkit.arguments.names import closest_name
 from structkit.errors import GrammarError, PatternError
 from structkit.grammar.rules.cfg import Cfg, Production
+from structkit.grammar.syntax.holes import Hole
 from structkit.regex.pattern.syntax import check_syntax, parse_syntax
 
 if TYPE_CHECKING:
     from lark.grammar import Rule
 
-__all__ = ["GrammarErrors"]
+__all__ = ["GrammarErrors", "undefined_rule", "undefined_start"]
 
 
 _EMPTY = re.compile(r"zero-width (?:regexps\W*TerminalDef\('(\w+)'|terminals\. \((\w+):)")
@@ -86,6 +88,18 @@ _REPEATED = re.compile(r"Rules defined twice:\s*\* <(\w+)\S* : (.*)>")
 _PATTERNS = re.compile(r"/((?:\\.|[^/\\\n])+)/([imslux]*)")
 """The patterns of a grammar, each with its flags."""
 
+_REMEDIES = {
+    "Misplaced operator": "write what it repeats before it, or an inner repetition in parentheses",
+    "were marked to ignore but were not defined": "define it, or import it, such as `%import common.WS`",
+}
+"""What to do about some messages of Lark."""
+
+_COMMON = (
+    "NUMBER SIGNED_NUMBER INT SIGNED_INT FLOAT SIGNED_FLOAT DECIMAL DIGIT HEXDIGIT ESCAPED_STRING LETTER LCASE_LETTER "
+    "UCASE_LETTER WORD CNAME WS WS_INLINE NEWLINE CR LF SH_COMMENT CPP_COMMENT C_COMMENT SQL_COMMENT"
+).split()
+"""The terminals that `%import common.NAME` takes."""
+
 _NO_PROPERTIES = (
     r"Lark reads patterns with `re`, which has no \p; write the characters, such as [^\W\d_] for letters or "
     r"[\u0370-\u03ff] for Greek ones"
@@ -138,7 +152,7 @@ class GrammarErrors:
     text: str
     path: str | None
     start: str
-    holes: tuple[str, ...] = ()
+    holes: tuple[Hole, ...] = ()
 
     def at_name(self, message: str, name: str, *, last: bool = False) -> GrammarError:
         """Return an error at the definition of a name in the grammar, the last one if `last`, or at its first use."""
@@ -221,11 +235,15 @@ class GrammarErrors:
             )
         undefined = re.search(r"'(\w+)' used but not defined", message)
         if undefined is not None:
-            close = get_close_matches(undefined[1], [*self._names(), *self.holes], 1)
+            close = get_close_matches(
+                undefined[1], [*self._names(), *(each.rule for each in self.holes), *_COMMON], 1
+            )
             message = f"{message}; {f'write {close[0]}' if close else 'define it'}"
         if (twice := re.search(r"'(\w+)' defined more than once", message)) is not None:
             remedy = (
-                "leave out this one, or the hole" if twice[1] in self.holes else "join its definitions with |"
+                "leave out this one, or the hole"
+                if any(each.rule == twice[1] for each in self.holes)
+                else "join its definitions with |"
             )
             message = message.replace(twice[0], f"{twice[0]}; {remedy}", 1)
         if (surrogate := re.search(r"[\ud800-\udfff]", self.text)) is not None:
@@ -237,7 +255,9 @@ class GrammarErrors:
             return self.at_text(f"{fault} in `{causes[0]}`; write `\\\\` for a backslash", str(causes[0]))
         place = re.search(r",? (?:at|in) line (\d+),? (?:col|column) (\d+)", message)
         if place:
-            return self._of_syntax(message[: place.start()].strip(), int(place[1]), int(place[2]))
+            return self._of_syntax(
+                _with_remedy(message[: place.start()].strip()), int(place[1]), int(place[2])
+            )
         if isinstance(error, FileNotFoundError):
             message = f"{error.filename or 'a file'} is not found; pass its folder in import_paths"
             return self.at_name(message, "%import")
@@ -250,13 +270,13 @@ class GrammarErrors:
                 name = _GENERATED.sub(r"\1", text := match.expand(where))
                 told = match.expand(written)
                 return self.at_name(told, name) if name.isidentifier() else self.at_text(told, text)
-        if "more than once" in message:
+        if "more than once" in message and twice is None:
             message = f"{message}; remove one, or write %override or %extend"
         names = re.findall(r"[A-Za-z_][A-Za-z0-9_]*", message)
         known = [name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self.text)]
         quoted = [name for name in known if re.search(rf"[('`]{re.escape(name)}[)'`]", message)]
         name = (quoted or known[-1:] or [self.start])[0]
-        return self.at_name(message, name, last="more than once" in message)
+        return self.at_name(_with_remedy(message), name, last="more than once" in message)
 
     def _of_syntax(self, message: str, line: int, column: int) -> GrammarError:
         """Return the error of a text that is no grammar, with what other notations have at such a place."""
@@ -309,3 +329,30 @@ class GrammarErrors:
                 is_property = pattern.startswith((r"\p", r"\P"), column)
                 return self._in(_NO_PROPERTIES if is_property else error.message, found.start(1) + column)
         return None
+
+
+def _with_remedy(message: str) -> str:
+    return next(
+        (f"{message.rstrip('!')}; {_REMEDIES[cause]}" for cause in _REMEDIES if cause in message), message
+    )
+
+
+def undefined_rule(name: str, names: Iterable[str]) -> str:
+    """Return the message about a rule that is used but not defined.
+
+    >>> undefined_rule("nmae", ["name"])
+    'the rule `nmae` is used but not defined; write name'
+    """
+    close = closest_name(name, names)
+    return f"the rule `{name}` is used but not defined; {f'write {close}' if close else 'define it'}"
+
+
+def undefined_start(start: str, names: Iterable[str]) -> str:
+    """Return the message about a first rule that is not defined.
+
+    >>> undefined_start("root", ["roott"])
+    "the rule `root`, where texts start, is not defined; pass start='roott'"
+    """
+    first = next(iter(names), None)
+    remedy = f"write {start} ::= ..." if first is None else f"pass start={first!r}"
+    return f"the rule `{start}`, where texts start, is not defined; {remedy}"

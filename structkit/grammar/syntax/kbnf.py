@@ -74,17 +74,22 @@ class _Reader:
         found = _SPACE.match(self.text, self.at)
         self.at = found.end() if found else self.at
         if self.text.startswith("(*", self.at):
-            self.source.fail("the comment is not closed by `*)`", self.at)
+            self.source.fail("the comment is not closed; write `*)` at its end", self.at)
 
     def rule(self) -> None:
         place = self.at
         found = _NAME.match(self.text, place)
         if found is None:
-            self.source.fail(f"a rule begins with its name, not with {self.source.shown(place)}", place)
+            self.source.fail(
+                f"a rule begins with its name, not with {self.source.shown(place)}; write `name ::= ...;`",
+                place,
+            )
         self.at = found.end()
         self.space()
         if not self.text.startswith(("::=", "="), self.at):
-            self.source.fail(f"expected `::=`, not {self.source.shown(self.at)}", self.at)
+            self.source.fail(
+                f"expected `::=`, not {self.source.shown(self.at)}; write `name ::= ...;`", self.at
+            )
         self.at += 1 if self.text[self.at] == "=" else 3
         self.definitions.define(found[0], self.expression(), place)
 
@@ -98,9 +103,11 @@ class _Reader:
                 break
             self.item(found, first)
         if found.bracket:
-            self.source.fail(f"`{found.bracket}` is not closed", found.opened)
+            self.source.fail(
+                f"`{found.bracket}` is not closed; close it at the end of the group", found.opened
+            )
         if not first:
-            self.source.fail("`;` is missing at the end of the rule", self.at)
+            self.source.fail("`;` is missing at the end of the rule; write it", self.at)
         self.require_item(found)
         self.at += 1
         return found.node()
@@ -119,7 +126,10 @@ class _Reader:
             found.add(self.definitions.use(name[0], place))
         elif first in _COUNTS:
             if not found.has_operand:
-                self.source.fail(f"nothing comes before `{first}`", place)
+                self.source.fail(
+                    f"nothing comes before `{first}`; write what it repeats, or the character in quotation marks",
+                    place,
+                )
             self.at += 1
             found.repeat(*_COUNTS[first])
             found.skip()  # one operator per item
@@ -144,13 +154,13 @@ class _Reader:
         elif first == "!":
             self.source.fail("KBNF has no `any!` and `except!` since version 0.5; write #ex'...'", self.at)
         else:
-            self.source.fail(f"unexpected {self.source.shown(self.at)}", self.at)
+            self.source.fail(f"unexpected {self.source.shown(self.at)}; remove it, or quote it", self.at)
 
     def quoted(self, quote: str, place: int) -> str:
         letters = []
         while not self.text.startswith(quote, self.at):
             if self.at >= len(self.text):
-                self.source.fail(f"the closing `{quote}` is missing", place)
+                self.source.fail(f"the closing `{quote}` is missing; write it at the end", place)
             letters.append(self.character())
         self.at += 1
         return "".join(letters)
@@ -173,7 +183,7 @@ class _Reader:
             self.at += 1
             code = ord(letter)
         if code > 0x10FFFF or 0xD800 <= code < 0xE000:
-            self.source.fail(f"U+{code:04X} is not a character", place)
+            self.source.fail(f"U+{code:04X} is not a character; write another one", place)
         return chr(code)
 
     def text_node(self, kind: str | None, value: str, place: int) -> Node:
@@ -212,6 +222,8 @@ class _Reader:
         while pending:
             part = pending.pop()
             if isinstance(part, Intersection):
-                self.source.fail("regular expressions of KBNF have no lookarounds", place)
+                self.source.fail(
+                    "regular expressions of KBNF have no lookarounds; write rules instead", place
+                )
             pending += children(part)
         return node

@@ -481,8 +481,7 @@ class LarkGrammar:
 
     @cached_property
     def _errors(self) -> GrammarErrors:
-        rules = tuple(hole.rule for hole in self.holes)
-        return GrammarErrors(self.text, self.path, self.options.start, rules)
+        return GrammarErrors(self.text, self.path, self.options.start, self.holes)
 
     def error(self, message: str, name: str) -> GrammarError:
         """Return an error at the definition of a name in the grammar, or at its first use."""
