@@ -461,6 +461,7 @@ class _Lowering:
             case Array():
                 node = ArrayLowerer(self).array(schema, path)
             case Union(branches):
+                self.objects.check_orders(branches, path)
                 node = UnionLowerer(self).union(branches, path)
             case ObjectProduct():
                 node = ProductLowerer(self).product(schema, path)

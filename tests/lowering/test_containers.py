@@ -15,6 +15,8 @@ from jsonschema import Draft202012Validator
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
 from structkit.compile import compile
+from structkit.errors import LimitExceeded
+from structkit.limits import Limits
 from structkit.regex.json_string import free_text_except
 from structkit.regex.nodes import Rules
 from structkit.targets.targets import read_target
@@ -105,6 +107,30 @@ def test_counts_of_keys_in_any_order_have_no_dead_end(declared: int, other: obje
                 )
                 cursor.advance(written[-1])
             assert Draft202012Validator(schema).is_valid(json.loads(written))
+
+
+def _ring(count: int) -> dict[str, object]:
+    """Return keys, each of which restricts the next one: 2**count alternatives."""
+    rules = {f"k{n}": {"properties": {f"k{(n + 1) % count}": {"minimum": n}}} for n in range(count)}
+    properties = {f"k{n}": {"type": "integer"} for n in range(count)}
+    return {"type": "object", "properties": properties, "dependentSchemas": rules}
+
+
+def test_too_many_next_keys_in_any_order_are_a_limit_before_the_first_token() -> None:
+    few, many = ({"type": "object", "properties": {f"p{n}": {} for n in range(count)}} for count in (14, 16))
+    alternatives: dict[str, object] = {
+        "anyOf": [few | {"required": ["p0"]}, {"$ref": "#/$defs/a"}],
+        "$defs": {"a": few | {"required": ["p1"], "additionalProperties": False}},
+    }
+    vocabulary, limits = byte_vocabulary(), Limits(parse_states=16)
+    assert compile(few, vocabulary, order="any", limits=limits, cache=False).reader.accepts(b'{"p3": 1}')
+    for schema in (many, alternatives):
+        with pytest.raises(LimitExceeded, match="the keys that may be next in any order exceeds"):
+            compile(schema, vocabulary, order="any", limits=limits, cache=False)
+        compile(schema, vocabulary, limits=limits, cache=False)
+    assert compile(_ring(4), vocabulary, order="any", cache=False).reader.accepts(b'{"k2": 5, "k1": 1}')
+    with pytest.raises(LimitExceeded, match="parse_states=1024"):
+        compile(_ring(8), vocabulary, order="any", cache=False)
 
 
 def test_the_states_of_a_long_array_that_contains_an_item_do_not_nest() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from structkit.errors import UnsupportedKeyword
+from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.lowering.containers.properties import any_order_bounds, entries, entries_with_required
 from structkit.lowering.containers.spelling import SharedKeys, with_shared_order
 from structkit.lowering.strings.strings import StringLowerer, StringLowering
@@ -24,7 +24,7 @@ from structkit.regex.nodes import (
     seq,
 )
 from structkit.regex.walk import exceeds_size
-from structkit.schema.ir.nodes import Additional, Object, Schema
+from structkit.schema.ir.nodes import Additional, Never, Object, Ref, Schema
 from structkit.schema.ir.path import path_step
 from structkit.schema.markers.json_style import Order
 
@@ -58,6 +58,7 @@ class ObjectLowering(StringLowering, Protocol):
     size: int
     comma: str
     colon: str
+    definitions: Mapping[str, Schema]
 
     @property
     def shared_keys(self) -> SharedKeys:
@@ -79,8 +80,8 @@ class ObjectLowerer:
     def object(self, schema: Object, path: str) -> Node:
         """Lower an object."""
         lowering = self._lowering
-        unordered = lowering.order == "any" or schema.any_order
-        if unordered and not lowering.canonical and (bounds := any_order_bounds(schema)) is not None:
+        if (bounds := self._bounds(schema)) is not None:
+            self.check_orders((schema,), path)
             return self.any_order(schema, path, *bounds)
         if lowering.canonical:
             schema = with_shared_order(schema, lowering.shared_keys)
@@ -150,6 +151,28 @@ class ObjectLowerer:
         node, small = lowering.node(schema, path), lowering.small
         lowering.small = outer
         return node, small, lowering.size - before
+
+    def _bounds(self, schema: Object) -> tuple[int, int | None] | None:
+        """Return the bounds of the counted keys, if the keys may have any order."""
+        unordered = self._lowering.order == "any" or schema.any_order
+        return any_order_bounds(schema) if unordered and not self._lowering.canonical else None
+
+    def check_orders(self, alternatives: Iterable[Schema], path: str) -> None:
+        """Raise `LimitExceeded` if alternatives allow so many next keys that no `{` could be read.
+
+        Each key of each object that may have any order is one way to continue.
+        """
+        ways, most = 0, self._lowering.limits.parse_states
+        for each in alternatives:
+            if isinstance(each, Ref):
+                each = self._lowering.definitions[each.name]
+            if isinstance(each, Object) and self._bounds(each) is not None:
+                possible = (
+                    one for one in (*each.properties, *each.additional) if type(one.value) is not Never
+                )
+                ways += 1 + sum(1 for _ in possible)
+        if ways > most:
+            raise LimitExceeded("parse_states", most, "the keys that may be next in any order", place=path)
 
     def any_order(self, schema: Object, path: str, min_count: int, max_count: int | None) -> Node:
         """Lower an object with entries in any order, as a rule: a rule has its own set of distinct keys."""
