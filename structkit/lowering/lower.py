@@ -425,8 +425,7 @@ class _Lowering:
 
     def nested(self, schema: Object | Array | Union | ObjectProduct, path: str) -> Node:
         """Lower a nested schema, or defer it; in a large document, equal schemas are lowered once."""
-        is_part = self.depth and path != "$"
-        if is_part and (summary := self.deferrable(schema)) is not None:
+        if self.depth and path != "$" and (summary := self.deferrable(schema)) is not None:
             return self.deferred_value(schema, path, summary)
         if self.count < _MIN_SHARED or not self.depth or not self.strict:
             return self.lower_nested(schema, path)

@@ -171,7 +171,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         ('start: "a" start', 1, 1, "no text ends"),
         ("%import .x (y)\nstart: y", 1, 1, "x.lark is not found"),
         ('s: "a"', 1, 1, "start"),
-        ('start: "a"\nstart: "b"', 2, 1, "(?s)more than once.*remove one"),
+        ('start: "a"\nstart: "b"', 2, 1, "(?s)more than once.*join its definitions"),
         ('start: A\nA: b\nb: "x"', 2, 1, "(?s)the terminal A contains the rule b.*write b as a terminal"),
         ('start: x\nx: "b"\n%ignore x', 3, 1, "(?s)%ignore takes terminals, and x is a rule.*write"),
         ('start: A\nA: A "b" | "c"', 2, 1, "(?s)Recursion in terminal 'A'.*write it as a rule"),

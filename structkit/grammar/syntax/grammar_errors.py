@@ -38,7 +38,7 @@ _FAULTS = [
             r"the terminal \2 contains the rule \1; write \1 as a terminal, in upper case",
             r"\2",
         ),
-        ("(Empty terminals are.*)", r"\1; leave it out, and make what stands beside it optional", '""'),
+        ("(Empty terminals are.*)", r"\1; leave it out, and write ? behind what is optional", '""'),
         (r"(Recursion in terminal '(\w+)').*", r"\1; write it as a rule, in lower case", r"\2"),
         (
             r"Rule (\w+) is marked for expansion .*\(alias=(\w+)\)",
