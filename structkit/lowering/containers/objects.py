@@ -24,7 +24,7 @@ from structkit.regex.nodes import (
     seq,
 )
 from structkit.regex.walk import exceeds_size
-from structkit.schema.ir.nodes import Additional, Never, Object, Ref, Schema
+from structkit.schema.ir.nodes import Additional, Never, Object, Property, Ref, Schema
 from structkit.schema.ir.path import path_step
 from structkit.schema.markers.json_style import Order
 
@@ -167,10 +167,8 @@ class ObjectLowerer:
             if isinstance(each, Ref):
                 each = self._lowering.definitions[each.name]
             if isinstance(each, Object) and self._bounds(each) is not None:
-                possible = (
-                    one for one in (*each.properties, *each.additional) if type(one.value) is not Never
-                )
-                ways += 1 + sum(1 for _ in possible)
+                keys: list[Property | Additional] = [*each.properties, *each.additional]
+                ways += 1 + sum([type(key.value) is not Never for key in keys])
         if ways > most:
             raise LimitExceeded("parse_states", most, "the keys that may be next in any order", place=path)
 
