@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from typing_extensions import Never
 
@@ -27,6 +27,7 @@ _MAX_SHOWN_LENGTH = 40
 
 _INSTEAD = {
     "Choice": "Literal[...] with its options",
+    "Grammar": "Annotated[str, Grammar(...)]",
     "Regex": 'Annotated[str, pydantic.Field(pattern=r"^(?:...)$")]',
 }
 """What a field has instead of a target."""
@@ -34,6 +35,18 @@ _INSTEAD = {
 
 class TextTarget(Generic[T_co]):
     """A target that is not a type; `T_co` is the type of its values."""
+
+    def __get_pydantic_core_schema__(self, source: object, handler: Any) -> Any:
+        """Refuse a target in the place of a type, such as `list[Regex("a")]`.
+
+        Raises:
+            SchemaError: The target is the type itself.
+        """
+        if source is not self:
+            return handler(source)
+        raise SchemaError(
+            f"{shorten_repr(repr(self))} is a target and no type; write {_INSTEAD.get(type(self).__name__, 'a type')}"
+        )
 
     def __get_pydantic_json_schema__(self, core_schema: object, handler: object) -> dict[str, object]:
         """Refuse a target as an annotation, which pydantic does not check.

@@ -392,3 +392,18 @@ class OfUnprintableType(metaclass=UnprintableType):
 def test_a_target_whose_methods_raise_is_refused(target: object, message: str) -> None:
     with pytest.raises(sk.SchemaError, match=message):
         sk.compile(target, byte_vocabulary())
+
+
+@pytest.mark.parametrize(
+    ("target", "remedy"),
+    [
+        (sk.Regex("a+"), "write Annotated[str, pydantic.Field(pattern="),
+        (sk.Grammar('start: "a"'), "write Annotated[str, Grammar(...)]"),
+        (sk.Choice(["a"]), "write Literal[...] with its options"),
+    ],
+)
+def test_a_target_is_no_type(target: Any, remedy: str) -> None:
+    with pytest.raises(sk.SchemaError, match=re.escape(remedy)):
+        sk.to_json_schema(list[target])
+    with pytest.raises(sk.SchemaError, match=re.escape(remedy)):
+        create_model("Field", field=(target, ...))
