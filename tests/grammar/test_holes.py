@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -245,3 +246,21 @@ def test_a_slip_in_a_hole_has_a_remedy(text: str, holes: dict[str, Any], message
 def test_a_hole_that_no_rule_uses_is_an_error() -> None:
     with pytest.raises(ValueError, match="does not use the hole 'age'; write age in a rule"):
         sk.Grammar('start: "a" aged\naged: "b"', holes={"age": int})
+
+
+    ("pattern", "text"),
+    [
+        ("(?i)ab", "AB"),
+        (re.compile("ab", re.IGNORECASE), "aB"),
+        (re.compile("a b  # c\n c", re.VERBOSE), "abc"),
+        (re.compile("a b  # c", re.VERBOSE), "ab"),
+        ("(?s)a.b", "a\nb"),
+        (r"a\/b/c", "a/b/c"),
+        (r"a\\/", "a\\/"),
+        ("a\nb\\\nc", "a\nb\nc"),
+    ],
+)
+def test_flags_slashes_and_line_breaks_of_a_pattern(pattern: str | re.Pattern[str], text: str) -> None:
+    grammar = sk.Grammar('start: "<" hole ">"', holes={"hole": sk.Regex(pattern)}, value="tree")
+    tree = sk.extract(ScriptedModel([f"<{text}>"]), "x", grammar)
+    assert tree.children[0].children == [text]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -23,6 +24,8 @@ __all__ = ["Hole", "fill", "hole_terminal", "lark_definitions", "set_matchers", 
 _JSON_FIRST = char_class((ord(first),) * 2 for first in '"{[tfn')
 _JSON_FIRST_WITH_NUMBERS = char_class((ord(first),) * 2 for first in '"{[-0123456789tfn')
 
+_FLAGS = re.compile(r"\(\?([aimsux]+)\)")
+_ESCAPES = {"\n": r"\n", "/": r"\/"}
 _PYTHON_RULES = r"""
 _literal_arguments: _literal_argument ("," _LITERAL_SPACE? _literal_argument)* | "**" _literal_object
 _literal_argument: _LITERAL_NAME "=" _literal_value
@@ -87,8 +90,7 @@ def lark_definitions(holes: Sequence[Hole]) -> str:
     lines = [""]
     for hole in holes:
         if hole.pattern is not None:
-            pattern = hole.pattern.replace("/", r"\/").replace("\n", r"\n")
-            lines.append(f"{hole.rule}: /(?:{pattern})/")
+            lines.append(f"{hole.rule}: /{_written(hole.pattern)}/")
         elif hole.options:
             lines.append(f"{hole.rule}: {_alternatives(hole.options)}")
         elif hole.functions:
@@ -98,6 +100,20 @@ def lark_definitions(holes: Sequence[Hole]) -> str:
     if any(hole.functions for hole in holes):
         lines.append(_PYTHON_RULES)
     return "\n".join([*lines, ""])
+
+
+def _written(pattern: str) -> str:
+    r"""Return a pattern as it stands between slashes, with its flags for a group, since Lark joins patterns.
+
+    >>> print(_written("(?i)a/b"), _written(r"\/|a"))
+    (?i:a\/b) (?:\/|a)
+    """
+    flags = _FLAGS.match(pattern)
+    found = "" if flags is None else flags[1]
+    body = pattern if flags is None else pattern[flags.end() :]
+    end = "\n" if "x" in found else ""  # of a comment
+    escaped = re.sub(r"\\?\n|\\.|/", lambda part: _ESCAPES.get(part[0][-1:], part[0]), body + end)
+    return f"(?{found}:{escaped})"
 
 
 def _alternatives(texts: Iterable[str]) -> str:
