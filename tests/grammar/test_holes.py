@@ -258,6 +258,8 @@ def test_a_hole_that_no_rule_uses_is_an_error() -> None:
         (r"a\/b/c", "a/b/c"),
         (r"a\\/", "a\\/"),
         ("a\nb\\\nc", "a\nb\nc"),
+        (r"^\d+$", "12"),
+        (r"^(?:a|b)\Z", "b"),
     ],
 )
 def test_flags_slashes_and_line_breaks_of_a_pattern(pattern: str | re.Pattern[str], text: str) -> None:

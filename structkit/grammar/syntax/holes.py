@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from structkit.errors import PatternError
 from structkit.grammar.rules.cfg import Terminal
 from structkit.regex.charset import char_class
 from structkit.regex.nodes import CharClass, LiteralText, Node, RuleRef, Rules
 from structkit.regex.pattern.program import read_pattern
+from structkit.regex.pattern.syntax import parse_syntax
 from structkit.regex.pattern.threads import TerminalAutomaton, build_terminal
 from structkit.regex.walk import map_children
 
@@ -111,9 +114,25 @@ def _written(pattern: str) -> str:
     flags = _FLAGS.match(pattern)
     found = "" if flags is None else flags[1]
     body = pattern if flags is None else pattern[flags.end() :]
+    body = body if "x" in found else _without_anchors(body)
     end = "\n" if "x" in found else ""  # of a comment
     escaped = re.sub(r"\\?\n|\\.|/", lambda part: _ESCAPES.get(part[0][-1:], part[0]), body + end)
     return f"(?{found}:{escaped})"
+
+
+def _without_anchors(pattern: str) -> str:
+    r"""Return a pattern without the anchors at its ends: a hole is matched whole, and they would see its neighbours.
+
+    >>> [_without_anchors(pattern) for pattern in ("^a$", r"\A(?:a|b)\Z", "^a|b$", "^a|^b", r"a\$")]
+    ['a', '(?:a|b)', '^a|b$', '^a|^b', 'a\\$']
+    """
+    for anchor, others in ((r"\A(?:\^|\\A)", slice(1, None)), (r"(?:\$|\\Z)\Z", slice(-1))):
+        left = re.sub(anchor, "", pattern)
+        with suppress(PatternError):
+            # An anchor of one alternative is no part of the whole.
+            is_part = [*map(repr, parse_syntax(left))] == [*map(repr, parse_syntax(pattern))][others]
+            pattern = left if is_part else pattern
+    return pattern
 
 
 def _alternatives(texts: Iterable[str]) -> str:
