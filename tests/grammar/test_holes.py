@@ -248,6 +248,7 @@ def test_a_hole_that_no_rule_uses_is_an_error() -> None:
         sk.Grammar('start: "a" aged\naged: "b"', holes={"age": int})
 
 
+@pytest.mark.parametrize(
     ("pattern", "text"),
     [
         ("(?i)ab", "AB"),
