@@ -142,7 +142,11 @@ class Summaries:
         self._separators = comma, colon
         self._comma = LiteralText(comma)
         self._colon = colon
-        self._boolean, self._null = _leaf(notation.true), _leaf(notation.null)
+        self._simple: Mapping[type[Schema], Summary] = {
+            Boolean: _leaf(notation.true),
+            Null: _leaf(notation.null),
+            Anything: _ZERO,
+        }
         self._found: dict[int, tuple[Schema, Summary | None]] = {}
 
     def of(self, schema: Schema) -> Summary | None:
@@ -150,8 +154,10 @@ class Summaries:
 
         A simple schema has a value (if its references have), is supported, and has a small automaton.
         """
+        if schema is FREE_STRING:  # the most frequent case
+            return _STRING
         if not isinstance(schema, (Object, Array, Union)):
-            return self._leaf(schema)
+            return self._simple.get(type(schema)) or self._leaf(schema)
         known = self._found.get(id(schema))
         if known is None:  # the schema is kept, so that no other one gets its id
             known = self._found[id(schema)] = schema, self._composite(schema)
@@ -159,8 +165,6 @@ class Summaries:
 
     def _leaf(self, schema: Schema) -> Summary | None:
         """Return the summary of a schema without subschemas."""
-        if schema is FREE_STRING:  # the most frequent case
-            return _STRING
         match schema:
             case String():
                 if schema.patterns:
@@ -170,14 +174,8 @@ class Summaries:
                 return self._reference(name)
             case Const():
                 return _leaf(self._text(schema)) if is_small(schema) else None
-            case Boolean():
-                return self._boolean
-            case Null():
-                return self._null
             case Integer():
                 return _integer(schema)
-            case Anything():
-                return _ZERO
             case Number():
                 return _ZERO if schema == _ANY_NUMBER else _number(schema)
             case _:
