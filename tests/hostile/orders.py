@@ -60,6 +60,9 @@ _ORDERS: dict[str, Callable[[], dict[str, object]]] = {
     "6 keys, 4 levels": lambda: _nested(4),
     "60 required, open": lambda: _keys(60) | {"additionalProperties": True},
     "oneOf of 30 tagged": lambda: _tagged(30),
+    "minProperties 10**9": lambda: union(patternProperties={"^x": {}}, minProperties=10**9),
+    "minProperties 9,000,000": lambda: union(patternProperties={"^x": {}}, minProperties=9_000_000),
+    "minProperties 1e308": lambda: union(patternProperties={"^x": {}}, minProperties=1e308),
     "470 optional names of 99 characters": lambda: union(
         properties={f"{'n' * 96}{number:03d}": {"type": "integer"} for number in range(470)}
     ),

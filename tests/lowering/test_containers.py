@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from itertools import product
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+import structkit as sk
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
 from structkit.compile import compile
@@ -177,3 +179,13 @@ def test_counts_of_keys_beside_a_required_undeclared_key(
         assert reader.accepts(json.dumps([value]).encode()) == (validator.is_valid(value) and not is_lost), (
             value
         )
+
+
+@pytest.mark.parametrize("order", ["declared", "any"])
+def test_a_count_of_keys_beyond_the_limit_is_refused_at_once(order: Any) -> None:
+    """In any order, the bounds of the distances listed each of the keys: 8 GB for 10**9."""
+    for count in (10**9, 1e308):
+        schema = {"type": "object", "patternProperties": {"^x": {}}, "minProperties": count}
+        with pytest.raises(sk.LimitExceeded, match=r"exceeds the limit iterations") as caught:
+            sk.compile(schema, byte_vocabulary(), cache=False, order=order)
+        assert caught.value.place == "$"

@@ -377,8 +377,9 @@ class LengthBounds:
                 several = [cost for e, cost in possible if not isinstance(e.key.node, LiteralText)]
                 more = max(several, default=UNREACHABLE)
                 lowest = sorted([cost for _, cost in possible])
-                lowest_costs = (*lowest, *[more] * (min_count - len(lowest)))[:min_count]
-                return _sum((*lowest_costs, len(separator.encode()) * (min_count - 1)))
+                others = max(0, min_count - len(lowest))
+                repeated = _times(others, more) if others else 0
+                return _sum((*lowest[:min_count], repeated, len(separator.encode()) * (min_count - 1)))
             case Intersection(left, Choice(texts), negate=True) if left == _FREE_TEXT and _are_texts(texts):
                 # Of the numbers from 0 to the number of excluded texts, at least one is not excluded.
                 return len(str(len(texts))) + 1

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from structkit.errors import LimitExceeded, UnsupportedKeyword
+from structkit.limits import check_iterations
 from structkit.lowering.containers.properties import any_order_bounds, entries, entries_with_required
 from structkit.lowering.containers.spelling import SharedKeys, with_shared_order
 from structkit.lowering.strings.strings import StringLowerer, StringLowering
@@ -175,6 +176,7 @@ class ObjectLowerer:
     def any_order(self, schema: Object, path: str, min_count: int, max_count: int | None) -> Node:
         """Lower an object with entries in any order, as a rule: a rule has its own set of distinct keys."""
         lowering = self._lowering
+        check_iterations(min_count, lowering.limits, path)
         entries: list[AnyOrderEntry] = []
         is_call = lowering.keywords and path == "$"
         all_count = not any(prop.required for prop in schema.properties)
