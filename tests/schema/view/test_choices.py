@@ -1,0 +1,23 @@
+"""The constants that a path may have."""
+
+from __future__ import annotations
+
+import pytest
+
+from structkit.limits import Limits
+from structkit.schema.ir.path import SchemaPath
+from structkit.schema.json_schema.bare_type import read_note
+from structkit.schema.json_schema.parse import parse_schema
+from structkit.schema.view.choices import choices_at
+
+
+@pytest.mark.parametrize(("count", "is_known"), [(256, True), (257, False)])
+def test_as_many_constants_as_the_maximum_are_listed(count: int, is_known: bool) -> None:
+    document = parse_schema({"type": "object", "properties": {"a": {"enum": [*range(count)]}}})
+    found = choices_at(document, ["a"])
+    assert (found is not None and len(found) == count) == is_known
+
+
+def test_a_title_that_is_no_text_is_no_title() -> None:
+    note = read_note({"title": 3, "description": "A."}, SchemaPath(), Limits())
+    assert note is not None and (note.title, note.description) == (None, "A.")
