@@ -300,6 +300,7 @@ def test_a_look_for_an_attribute_imports_nothing() -> None:
                 ("#/$defs/Agee", "#/[$]defs/Age"),
             )
         ),
+        (lambda: sk.Agent(RandomModel(), usage_limits=3), r"write agent\.run\(\.\.\., usage_limits=\.\.\.\)"),
         (lambda: sk.tool(cast("Any", 3)), "a tool is a function, not 3"),
         (lambda: sk.LogitsProcessor(cast("Any", RandomModel())), "LogitsProcessor takes a guide, not <"),
         (lambda: sk.JsonSchema(cast("Any", '{"type": "string"}')), r"not str; write json.loads\(...\)"),

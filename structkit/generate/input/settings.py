@@ -168,6 +168,7 @@ _HINTS: Mapping[str, str] = MappingProxyType(
         "tool_timeout": "write structkit.tool(f, timeout=...)",
         "tool_use_behavior": "write output_type=f, with the tool f whose result is that of the run",
         "tools": "write structkit.Agent(model, tools=[...]), or the function as the target",
+        "usage_limits": "write agent.run(..., usage_limits=...)",
         "verbose": "print(result.trace) draws what happened",
     }
 )

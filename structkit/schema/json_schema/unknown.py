@@ -34,6 +34,9 @@ _EDITS = ((9, 2), (6, 1), (0, 0))
 Every slip may add or omit one, or swap two neighbours. Another letter makes another word of a short keyword (`then` and
 `when`), and two make another one of `minimum` (`minimal`)."""
 
+_OTHER_NAMES = {"choices": "enum", "max": "maximum", "min": "minimum", "regex": "pattern"}
+"""What libraries of forms and of validation call keywords; a schema may have such keys of its own."""
+
 _MAX_REPORTED = 512
 """Maximum number of unknown keywords and formats that are logged."""
 
@@ -67,7 +70,9 @@ def check_unknown(
         for _, message in refused_keys(raw, path):
             raise SchemaError(message, place=path.text)
     for key in unknown:
-        if not _is_extension(key):
+        if key in _OTHER_NAMES:
+            _report_other(key)
+        elif not _is_extension(key):
             _report("keyword of JSON Schema", key[:100])
 
 
@@ -188,6 +193,11 @@ def report_format(name: str, formats: frozenset[str]) -> None:
 @lru_cache(maxsize=_MAX_REPORTED)
 def _report(kind: str, name: str) -> None:
     _log.info("%r is not a %s and is ignored; structkit.explain shows where", name, kind)
+
+
+@lru_cache(maxsize=len(_OTHER_NAMES))
+def _report_other(name: str) -> None:
+    _log.warning("%r is not a keyword of JSON Schema and is ignored; write %r", name, _OTHER_NAMES[name])
 
 
 def _is_extension(key: str) -> bool:

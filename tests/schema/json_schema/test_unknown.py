@@ -118,6 +118,16 @@ def test_unknown_keywords_are_logged_once(caplog: pytest.LogCaptureFixture) -> N
     ]
 
 
+def test_the_names_of_other_libraries_are_logged_as_warnings(caplog: pytest.LogCaptureFixture) -> None:
+    unknown._report_other.cache_clear()
+    schema = {"type": "integer", "min": 5, "max": 9}
+    assert sk.to_regex(schema) == sk.to_regex({"type": "integer"})
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("WARNING", f"{name!r} is not a keyword of JSON Schema and is ignored; write '{name}imum'")
+        for name in ("min", "max")
+    ]
+
+
 def test_unknown_formats_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     unknown._report.cache_clear()
     unknown.report_format.cache_clear()
