@@ -122,7 +122,9 @@ def _span(operation: str, argument: _Frozen, flags: int, dialect: Dialect) -> Un
             items = [part for part in parts if isinstance(part, tuple)]
             negate = bool(items) and items[0][0] == "NEGATE"
             plain = flags & ~re.IGNORECASE
-            inner = [_span(str(op), arg, plain, dialect) for op, arg in items[1 if negate else 0 :]]
-            found = fold(UncertainClass.union(inner))
+            inner = [(str(op), _span(str(op), arg, plain, dialect)) for op, arg in items[negate:]]
+            shorthands = [span for op, span in inner if op == "CATEGORY" and dialect != "ecma"]
+            others = [span for op, span in inner if op != "CATEGORY" or dialect == "ecma"]
+            found = UncertainClass.union([fold(UncertainClass.union(others)), *shorthands])
             return found.negated() if negate else found
     raise AssertionError(operation)

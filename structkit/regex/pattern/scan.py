@@ -25,6 +25,7 @@ from structkit.regex.pattern.resolve import (
 )
 from structkit.regex.pattern.syntax import (
     UNSUPPORTED_REFERENCE,
+    Flags,
     Syntax,
     match_quantifier,
     unsupported_group_message,
@@ -44,6 +45,8 @@ _LAST_PLACEHOLDER = 0x10FFFD
 
 _QUANTIFIERS = "*+?{"
 """The characters with which a quantifier can begin."""
+
+_SHORTHAND = re.compile(r"\\[dDwWsS]")
 
 _ASCII_SPACE = " \t\n\r\v\f"
 _CONTROLS = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
@@ -79,14 +82,6 @@ class Scan:
     max_depth: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Flags:
-    ignore_case: bool = False
-    dot_all: bool = False
-    ascii_only: bool = False
-    verbose: bool = False
-
-
 def scan(pattern: str, dialect: Dialect, syntax: Syntax | None = None) -> Scan:
     """Replace what is between the groups of a pattern by placeholders.
 
@@ -119,8 +114,8 @@ class _Scanner:
     parts: dict[str, Part] = field(default_factory=dict)
     atoms: list[AnchoredNode] = field(default_factory=list)
     """The atoms since the last structural character, with their quantifiers."""
-    flags: _Flags = field(default_factory=_Flags)
-    groups: list[tuple[int, _Flags, str | None]] = field(default_factory=list)
+    flags: Flags = field(default_factory=Flags)
+    groups: list[tuple[int, Flags, str | None]] = field(default_factory=list)
     excluded: bool = False
     """Whether the position is inside an odd number of negative lookarounds."""
     max_depth: int = 0
@@ -280,7 +275,7 @@ class _Scanner:
                 self.fail(f"the flag `{letter}` is not supported; remove it", column)
             if letter == "x" and ends and self.syntax != "rust" and (self.out or self.atoms):
                 self.fail("the flag `x` must be at the start; write `(?x:` for a part of the pattern", column)
-        self.flags = _Flags(
+        self.flags = Flags(
             ignore_case=("i" in added or self.flags.ignore_case) and "i" not in removed,
             dot_all=("s" in added or self.flags.dot_all) and "s" not in removed,
             ascii_only=("a" in added or self.flags.ascii_only) and "a" not in removed and "u" not in added,
@@ -332,13 +327,18 @@ class _Scanner:
         elif letter in ("k", "g") or (letter in "123456789" and letter and not self.is_octal()):
             self.fail(UNSUPPORTED_REFERENCE, column)
         else:
-            self.add(self.side(self.fold(self.escaped())))
+            is_folded = self.at_shorthand()
+            self.add(self.side(self.escaped() if is_folded else self.fold(self.escaped())))
 
     def is_octal(self) -> bool:
         return (
             self.syntax == "python"
             and re.match(r"\\[0-3][0-7]{2}", self.pattern[self.position : self.position + 4]) is not None
         )
+
+    def at_shorthand(self) -> bool:
+        r"""Whether a class such as `\w` is next, which is the same in any case."""
+        return self.dialect != "ecma" and _SHORTHAND.match(self.pattern, self.position) is not None
 
     def escaped(self) -> UncertainClass:
         """Read an escape of one character or a class, inside or outside brackets."""
@@ -426,7 +426,7 @@ class _Scanner:
         self.position += 1
         negate = self.pattern.startswith("^", self.position)
         self.position += negate
-        items: list[UncertainClass] = []
+        items, shorthands = list[UncertainClass](), list[UncertainClass]()
         first = True
         while True:
             if self.position >= len(self.pattern):
@@ -437,8 +437,8 @@ class _Scanner:
                 self.position += 1
                 break
             first = False
-            items.append(self.item())
-        span = self.fold(UncertainClass.union(items))
+            (shorthands if self.at_shorthand() else items).append(self.item())
+        span = UncertainClass.union([self.fold(UncertainClass.union(items)), *shorthands])
         return span.negated() if negate else span
 
     def item(self) -> UncertainClass:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from structkit.errors import PatternError
@@ -16,6 +17,7 @@ else:
 
 __all__ = [
     "UNSUPPORTED_REFERENCE",
+    "Flags",
     "Syntax",
     "check_syntax",
     "match_quantifier",
@@ -25,6 +27,17 @@ __all__ = [
 
 Syntax: TypeAlias = Literal["python", "ecma", "rust", "shared"]
 """The engine that reads a pattern; `shared` refuses what `re` and Rust's `regex` read differently."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """The flags of a group, as far as they decide what a part of it matches."""
+
+    ignore_case: bool = False
+    dot_all: bool = False
+    ascii_only: bool = False
+    verbose: bool = False
+
 
 UNSUPPORTED_REFERENCE = (
     "a back-reference is not regular, unless its group has at most 64 texts and no quantifier, and the reference is "

@@ -20,7 +20,7 @@ Engine = Literal["rust-regex", "python-re"]
 
 _DISPUTED = (
     "\u0130\u0131\u017f\u019b\u1c8a\u1e9e\u03c2\u2126\u212a"
-    "\u24b6\u200d\u0300\u0663\u00b2\u0378\u06e8\u2e5d\U0001e4f0"
+    "\u0345\u0399\u24b6\u200d\u0300\u0663\u00b2\u0378\u06e8\u2e5d\U0001e4f0"
 )
 """Characters whose class or other case differs between engines or versions of Unicode, and some that have none."""
 
@@ -32,7 +32,7 @@ _CHARACTERS = [character for character in _DISPUTED + _SAMPLE if character not i
 _BOTH: list[str] = [
     r"\d", r"\D", r"\w", r"\W", r"\s", r"\S", r"[^\w]", r"[^\d]", r"(?i:i)", r"(?i:k)", r"(?i:s)", r"(?i:[a-z])",
     r"(?i:[^a-z])", r"(?i:σ)", r"(?i:[^σ])", r"(?i:\W)", r"\b.", r"\B.", r".\b", r"\bfoo\b", r"foo\b.", r".\Bfoo",
-    r"(?i:\b[i-k]\b)", r"(?i:\b[^i-k]\b)", r"(?i:[^k]\b)",
+    r"(?i:\w)", r"(?i:[\W])", r"(?i:\B[\W]\B)", r"(?i:\b[i-k]\b)", r"(?i:\b[^i-k]\b)", r"(?i:[^k]\b)",
 ]  # fmt: skip
 _RUST = [
     r"\p{L}",

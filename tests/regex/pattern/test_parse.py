@@ -224,9 +224,11 @@ def test_classes_can_be_nested_as_deep_as_the_error_says() -> None:
 
 
 @pytest.mark.parametrize("letter", "dwsDWS")
-def test_classes_match_like_re(letter: str) -> None:
-    node = parse(rf"\{letter}", search=False, unicode=True)
-    oracle = re.compile(rf"\{letter}")
+@pytest.mark.parametrize("form", [r"\{}", r"(?i)\{}", r"(?i)[k\{}]", r"(?i)[^\{}]"])
+def test_classes_match_like_re(letter: str, form: str) -> None:
+    """With `(?i)`, too: U+0345 is another case of a letter, and no letter."""
+    node = parse(form.format(letter), search=False, unicode=True)
+    oracle = re.compile(form.format(letter))
     codes = [
         *range(0x3000),
         *range(0xA000, 0xD800),
