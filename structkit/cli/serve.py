@@ -100,7 +100,8 @@ def _check_address(host: str, port: int) -> None:
     """
 
     async def listen() -> None:
-        server = await asyncio.start_server(lambda reader, writer: None, host, port)
+        # Only bound: a client that connected now would be reset.
+        server = await asyncio.start_server(lambda reader, writer: None, host, port, start_serving=False)
         server.close()
         await server.wait_closed()
 

@@ -67,7 +67,7 @@ class Lines:
         return self._line
 
 
-@pytest.mark.long(every=4)
+@pytest.mark.long(every=12)
 @pytest.mark.parametrize(
     "case", _SAMPLE, ids=lambda case: f"{case.kind}: {case.name}".encode("ascii", "replace").decode()
 )

@@ -431,7 +431,9 @@ def _dtype(name: str) -> torch.dtype:
 
     dtype = getattr(torch, name, None)
     if not isinstance(dtype, torch.dtype):
-        raise ModelError("unknown dtype; try 'float32', 'bfloat16' or 'auto'", place=name)
+        short = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}.get(name.lower())
+        remedy = "try 'float32', 'bfloat16' or 'auto'" if short is None else f"write dtype={short!r}"
+        raise ModelError(f"unknown dtype; {remedy}", place=name)
     if not dtype.is_floating_point:
         raise ModelError(
             "weights are loaded as floats; write dtype='bfloat16', or load quantized weights with transformers and "
