@@ -339,6 +339,7 @@ def _exact_length(node: Node) -> int | None:
     return shortest if shortest == longest else None
 
 
+@lru_cache(maxsize=512)
 def length_bounds(node: Node) -> tuple[int | None, int | None]:
     """Return bounds on the number of characters in texts of a raw language.
 
@@ -348,23 +349,27 @@ def length_bounds(node: Node) -> tuple[int | None, int | None]:
     >>> length_bounds(Repeat(Choice((LiteralText("a"), LiteralText("bcd"))), 2, None))
     (2, None)
     """
+    return _length_bounds(node)
+
+
+def _length_bounds(node: Node) -> tuple[int | None, int | None]:
     match node:
         case LiteralText(value):
             return len(value), len(value)
         case CharClass(ranges):
             return (1, 1) if ranges else (None, 0)
         case Seq(parts):
-            bounds = [length_bounds(part) for part in parts]
+            bounds = [_length_bounds(part) for part in parts]
             return _sum([low for low, _ in bounds]), _sum([high for _, high in bounds])
         case Choice(parts):
-            bounds = [pair for pair in map(length_bounds, parts) if pair[0] is not None]
+            bounds = [pair for pair in map(_length_bounds, parts) if pair[0] is not None]
             if not bounds:
                 return None, 0
             highs = [high for _, high in bounds]
             longest = None if None in highs else max(high for high in highs if high is not None)
             return min(low for low, _ in bounds if low is not None), longest
         case Repeat(part, min_count, max_count):
-            low, high = length_bounds(part)
+            low, high = _length_bounds(part)
             if low is None:
                 return (0, 0) if min_count == 0 else (None, 0)
             return (
@@ -372,7 +377,7 @@ def length_bounds(node: Node) -> tuple[int | None, int | None]:
                 0 if high == 0 else None if high is None or max_count is None else high * max_count,
             )
         case Intersection(left=inner) | Distinct(inner):
-            return length_bounds(inner)
+            return _length_bounds(inner)
         case MultipleOf():
             return 1, None
         case Substring(source):
