@@ -328,6 +328,13 @@ def test_nested_counts_are_not_written_out(parser: Parser) -> None:
         assert guide.cursor().min_tokens_to_end() == 49**4 + 1
 
 
+def test_nested_ranges_of_counts_are_bounded_before_they_are_counted() -> None:
+    grammar = f'start: {"(" * 8}"a"{")~0..49" * 8}'
+    assert sk.Grammar(grammar)
+    with pytest.raises(sk.LimitExceeded, match="at `line 1`"):
+        sk.Grammar(grammar, parser="lalr")
+
+
 def test_a_comment_may_contain_what_lark_reads_there() -> None:
     assert sk.Grammar('start: "a" // \0')
 

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from copy import deepcopy
 from functools import cache
 from itertools import product
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 from structkit.errors import LimitExceeded
@@ -31,6 +30,9 @@ _MAX_SYMBOLS = 20_000
 
 _MAX_SIZE = 60_000
 """Maximum number of symbols in the productions of one rule, for which an LALR parser takes about a second."""
+
+_MANY = 10**15
+"""A number of productions or symbols beyond each limit: larger ones are not computed."""
 
 _MAX_CHECKED = 200_000
 """Steps in which productions are compared, about 0.1 s; those of a rule with more are not."""
@@ -320,14 +322,14 @@ def _check_productions(grammar: Grammar, rule: str, tree: Any) -> None:
 
 
 def _count(tree: Any) -> int:
-    """Return the number of productions that Lark would write out."""
+    """Return the number of productions that Lark would write out, at most `_MANY`."""
     data = getattr(tree, "data", None)
     if data == "expansions":
-        return sum(map(_count, tree.children))
+        return min(sum(map(_count, tree.children)), _MANY)
     if data == "expansion":
         total = 1
         for child in tree.children:
-            total *= _count(child)
+            total = min(total * _count(child), _MANY)
         return total
     if data == "maybe":
         return _count(tree.children[0]) + 1
@@ -337,33 +339,33 @@ def _count(tree: Any) -> int:
             return part + 1 if operator in "?*" else part
         bounds = [int(bound) for bound in tree.children[2:]]
         if bounds[-1] >= _UNROLLED:
-            return int(part**5)
-        return int(sum(part**count for count in range(bounds[0], bounds[-1] + 1))) or 1
+            return min(int(part**5), _MANY)
+        return min(int(sum(part**count for count in range(bounds[0], bounds[-1] + 1))), _MANY) or 1
     if data in ("alias", "value"):
         return _count(tree.children[0])
     return 1
 
 
 def _size(tree: Any) -> int:
-    """Return the number of symbols in the productions that Lark would write out."""
+    """Return the number of symbols in the productions that Lark would write out, at most `_MANY`."""
     data = getattr(tree, "data", None)
     if data == "expansions":
-        return sum(map(_size, tree.children))
+        return min(sum(map(_size, tree.children)), _MANY)
     if data == "expansion":
-        counts = [_count(child) for child in tree.children]
-        total = prod(counts)
-        return sum(
-            _size(child) * (total // count) for child, count in zip(tree.children, counts, strict=True)
-        )
+        total = _count(tree)
+        if total == _MANY:
+            return _MANY
+        return min(sum([_size(child) * (total // _count(child)) for child in tree.children]), _MANY)
     if data == "expr":
         part, operator = tree.children[0], str(tree.children[1])
         bounds = [int(bound) for bound in tree.children[2:]]
         if operator != "~":
             return _size(part)
+        size, productions = _size(part), _count(part)
         if bounds[-1] >= _UNROLLED:
-            return 5 * _size(part)
+            return min(5 * size, _MANY)
         counts_of = range(bounds[0], bounds[-1] + 1)
-        return sum(_size(part) * count * _count(part) ** max(count - 1, 0) for count in counts_of)
+        return min(sum([size * count * int(productions ** max(count - 1, 0)) for count in counts_of]), _MANY)
     if data in ("alias", "value", "maybe"):
         return _size(tree.children[0])
     return 1
