@@ -424,7 +424,7 @@ class _Lowering:
         return RuleRef(rule)
 
     def nested(self, schema: Object | Array | Union | ObjectProduct, path: str) -> Node:
-        """Lower a nested schema, or defer it; in a large document, equal schemas are lowered once."""
+        """Lower a nested schema, or defer it below the root; in a large document, equal schemas are lowered once."""
         if self.depth and path != "$" and (summary := self.deferrable(schema)) is not None:
             return self.deferred_value(schema, path, summary)
         if self.count < _MIN_SHARED or not self.depth or not self.strict:

@@ -93,8 +93,8 @@ class CommonOptions(TypedDict, total=False):
     generated twice."""
 
     whitespace: Whitespace
-    """`"spaced"`, the default, writes JSON like `json.dumps`; `"compact"` writes no spaces, which saves few tokens, and
-    most models, the demo model among them, answer worse."""
+    """`"spaced"`, the default, writes JSON like `json.dumps`; `"compact"` writes no spaces. The demo model,
+    which was trained with spaces, then answers worse."""
 
     defaults: Defaults
     """`"always"`, the default, writes fields that have a default; `"may_omit"` lets the model omit them."""

@@ -175,11 +175,11 @@ def warn_low_agreement(masked_probability: float, name: str, *, compact: bool = 
     Args:
         masked_probability: Mean over the sampled tokens; see `Result.pressure`.
         name: Name of the target.
-        compact: Whether the JSON has no spaces, as few models write it.
+        compact: Whether the JSON has no spaces.
     """
     if masked_probability > _MAX_MASKED_PROBABILITY:
         spaces = (
-            "leave out whitespace='compact', because most models write JSON with spaces; or "
+            "leave out whitespace='compact', which forbids a model to write JSON with spaces; or "
             if compact
             else ""
         )

@@ -138,9 +138,9 @@ class ObjectLowerer:
             )
         lowering.overlapping = overlapping
         braces = inside if is_call else seq("{", inside, "}")
-        # A rule has its own set of distinct texts.
-        # A text of the root enters it at once, so that a rule of its own would only add a call.
+        # Every text enters the root at once, so that a rule for it would only add a call.
         is_root = path == "$" and not overlapping
+        # A rule has its own set of distinct texts.
         is_rule = (large and not is_root) or self.needs_distinct_keys(schema)
         return lowering.rule(braces, path) if is_rule else braces
 

@@ -487,9 +487,9 @@ _MAX_LOOKUPS = 3
 
 def _equal(left: Mapping[str, object], right: Mapping[str, object]) -> bool:
     """Return whether schemas are equal with the types of their values and the order of their keys."""
-    if left is right or left != right:
-        return left is right
+    if left is right:
+        return True
     try:
-        return exact_bytes(left) == exact_bytes(right)
+        return left == right and exact_bytes(left) == exact_bytes(right)
     except ValueError:  # values that are not of JSON's types
         return False

@@ -47,5 +47,5 @@ def test_a_warning_points_to_the_caller() -> None:
 
 def test_a_warning_about_compact_json_names_it() -> None:
     needs_demo()
-    with pytest.warns(sk.LowAgreementWarning, match="leave out whitespace='compact', because"):
+    with pytest.warns(sk.LowAgreementWarning, match="leave out whitespace='compact', which"):
         sk.generate(sk.load(), "Ana Souza, 34, works as a nurse in Porto.", Person, whitespace="compact")
