@@ -91,13 +91,19 @@ def _build_formats(folder: Path) -> None:
     from structkit.automaton.construct.stored import FORMATS, StoredAutomata
     from structkit.limits import Limits
     from structkit.lowering.strings.raw_text import format_body
+    from structkit.lowering.strings.registry import language
     from structkit.lowering.strings.rfc import FORMAT_EXAMPLES
+    from structkit.regex.json_string import length_bounds
     from structkit.schema.ir.nodes import Format
 
     stored = StoredAutomata(folder / FORMATS.path.name)
     if not stored.is_current:
         built = {name: rule_dfa(format_body(Format(name)), Limits()) for name in FORMAT_EXAMPLES}
-        stored.save({name: dfa for name, dfa in built.items() if not dfa.callees})
+        automata = {name: dfa for name, dfa in built.items() if not dfa.callees}
+        lengths = {name: length_bounds(language(Format(name))) for name in automata}
+        stored.save(
+            automata, {name: (shortest or 0, longest) for name, (shortest, longest) in lengths.items()}
+        )
 
 
 def _kernels() -> Iterator[object]:

@@ -161,7 +161,7 @@ class _Lowering:
         self.comma, self.colon = _SEPARATORS[whitespace]
         self.rules: dict[str, Node] = {}
         self.lazy: set[str] = set()
-        self.formats: set[str] = set()
+        self.formats: dict[str, tuple[str, int, int | None]] = {}
         self.product_rules = 0
         self.small = True
         self.size = 0

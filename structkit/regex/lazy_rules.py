@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 from structkit.errors import SchemaError
 from structkit.regex.nodes import Node
@@ -21,7 +22,7 @@ class LazyRules(Mapping[str, Node]):
         resolve: Returns the name of a rule from the name of its caller and the name in the node of the caller.
         unlisted: For rules that defer ever more rules, so that they cannot all be lowered: the error, with a remedy,
             where they are to be listed.
-        formats: The rules that are the formats of their names, whose automata may be stored.
+        formats: The rules that are formats whose automata may be stored, each with its name and lengths.
     """
 
     def __init__(
@@ -33,7 +34,7 @@ class LazyRules(Mapping[str, Node]):
         resolve: Callable[[str, str], str] | None = None,
         *,
         unlisted: str | None = None,
-        formats: Collection[str] = (),
+        formats: Mapping[str, tuple[str, int, int | None]] = MappingProxyType({}),
     ) -> None:
         self.lowered = lowered
         self._deferred = deferred

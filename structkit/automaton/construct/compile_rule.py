@@ -33,7 +33,15 @@ from structkit.lru_cache import LruCache
 from structkit.regex.json_string import is_substring
 from structkit.regex.nodes import Choice, Intersection, LiteralText, Node, Seq, Substring
 
-__all__ = ["AmbiguousIteration", "allows", "build_rule", "nfa_of", "regular_dfa", "rule_dfa"]
+__all__ = [
+    "AmbiguousIteration",
+    "allows",
+    "build_rule",
+    "intersect_lengths",
+    "nfa_of",
+    "regular_dfa",
+    "rule_dfa",
+]
 
 
 def rule_dfa(node: Node, limits: Limits) -> Dfa:
@@ -73,7 +81,8 @@ def build_rule(node: Node, limits: Limits) -> Dfa:
     if isinstance(node, Substring):
         return suffix_dfa(node, limits)
     if isinstance(node, Intersection) and not node.negate and is_large(node.right, limits):
-        return _counted_product(node, limits)
+        is_quote = is_substring(node)
+        return intersect_lengths(regular_dfa(node.left, limits), node.right, limits, is_quote=is_quote)
     if isinstance(node, Intersection):
         return product(node, limits, None)
     if (found := _product_and_text(node, limits, None)) is not None:
@@ -132,7 +141,8 @@ def product(node: Intersection, limits: Limits, rules: Mapping[str, Node] | None
     if not node.negate:
         found = regular_dfa(node.left, limits, rules)
         if not found.is_empty:
-            found = _intersection(node, found, regular_dfa(node.right, limits, rules), limits)
+            right = regular_dfa(node.right, limits, rules)
+            found = _intersection(found, right, limits, is_quote=is_substring(node))
         return found
     subtrahends = tuple(_subtrahends(node.right))
     if rules or is_substring(node):
@@ -171,7 +181,8 @@ def _subtract(
         texts = _texts(right)
         others = None if texts is None else exclude_texts(found, texts, limits.product_states)
         if others is None:
-            others = _intersection(node, found, regular_dfa(right, limits, rules), limits)
+            right_dfa = regular_dfa(right, limits, rules)
+            others = _intersection(found, right_dfa, limits, negate=True, is_quote=is_substring(node))
         found = others
     return found
 
@@ -213,11 +224,13 @@ def _product_and_text(node: Node, limits: Limits, rules: Mapping[str, Node] | No
     return None
 
 
-def _intersection(node: Intersection, left: Dfa, right: Dfa, limits: Limits) -> Dfa:
+def _intersection(
+    left: Dfa, right: Dfa, limits: Limits, *, negate: bool = False, is_quote: bool = False
+) -> Dfa:
     # Even the automaton of a quote without a pattern has many states.
-    max_states = max(limits.product_states, limits.states) if is_substring(node) else limits.product_states
-    result = intersection(left, right, max_states, negate=node.negate)
-    if result is None and is_substring(node):
+    max_states = max(limits.product_states, limits.states) if is_quote else limits.product_states
+    result = intersection(left, right, max_states, negate=negate)
+    if result is None and is_quote:
         building = (
             "a quote with a pattern or a minimum length (remove it, or quote from a part of the source)"
         )
@@ -227,11 +240,18 @@ def _intersection(node: Intersection, left: Dfa, right: Dfa, limits: Limits) -> 
     return result
 
 
-def _counted_product(node: Intersection, limits: Limits) -> Dfa:
-    """Intersect a pattern with a large repetition: the pattern's automaton with the repetition's counter."""
-    right = _unroll_min_count(rule_dfa(node.right, limits), limits)
-    result = _intersection(node, regular_dfa(node.left, limits), right, limits)
-    return _count_required_iterations(result) or product(node, limits, None)
+def intersect_lengths(left: Dfa, lengths: Node, limits: Limits, *, is_quote: bool = False) -> Dfa:
+    """Return the intersection of an automaton without calls and counter with a repetition, counted if it is large.
+
+    Raises:
+        LimitExceeded: The automaton would be too large.
+    """
+    if is_large(lengths, limits):
+        right = _unroll_min_count(rule_dfa(lengths, limits), limits)
+        found = _count_required_iterations(_intersection(left, right, limits, is_quote=is_quote))
+        if found is not None:
+            return found
+    return _intersection(left, regular_dfa(lengths, limits), limits, is_quote=is_quote)
 
 
 def _unroll_min_count(dfa: Dfa, limits: Limits) -> Dfa:

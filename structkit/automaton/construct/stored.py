@@ -21,10 +21,12 @@ from pathlib import Path
 
 import numpy as np
 
-from structkit.automaton.construct.compile_rule import allows
+from structkit.automaton.construct.compile_rule import allows, intersect_lengths
 from structkit.automaton.core.dfa import Dfa
 from structkit.automaton.core.object_code import is_private
 from structkit.limits import Limits
+from structkit.lru_cache import LruCache
+from structkit.regex.json_string import free_text_body
 
 __all__ = ["FORMATS", "StoredAutomata"]
 
@@ -53,14 +55,43 @@ class StoredAutomata:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._loaded: dict[str, Dfa] = {}
+        self._with_lengths: LruCache[tuple[str, int, int | None, Limits], Dfa] = LruCache(max_size=64)
 
     @cached_property
     def names(self) -> frozenset[str]:
         """The names of the automata; none if the file was built from other sources."""
         return frozenset(self._description)
 
-    def get(self, name: str, limits: Limits) -> Dfa | None:
-        """Return an automaton, or `None` if there is none that is built under these limits."""
+    def get(
+        self, name: str, limits: Limits, min_length: int = 0, max_length: int | None = None
+    ) -> Dfa | None:
+        """Return the automaton of the strings of a name with some lengths.
+
+        The result is `None` if there is none that is built under these limits.
+
+        Args:
+            name: The name.
+            limits: What may be built.
+            min_length: Minimum number of characters.
+            max_length: Maximum number of characters; `None` is unbounded.
+
+        Raises:
+            LimitExceeded: The automaton with the lengths would be too large.
+        """
+        found = self._all(name, limits)
+        if found is None or (min_length == 0 and max_length is None):
+            return found
+        shortest, longest = self._description[name][-2:]
+        if min_length <= shortest and (max_length is None or 0 <= longest <= max_length):
+            return found
+        key = name, min_length, max_length, limits
+        known = self._with_lengths.get(key)
+        if known is None:
+            known = intersect_lengths(found, free_text_body(min_length, max_length), limits)
+            self._with_lengths.put(key, known)
+        return known
+
+    def _all(self, name: str, limits: Limits) -> Dfa | None:
         if name not in self.names or not allows(limits, Limits()):
             return None
         if name not in self._loaded:
@@ -72,13 +103,20 @@ class StoredAutomata:
                 return None
         return self._loaded[name]
 
-    def save(self, automata: Mapping[str, Dfa]) -> None:
-        """Write the file."""
+    def save(self, automata: Mapping[str, Dfa], lengths: Mapping[str, tuple[int, int | None]]) -> None:
+        """Write the file.
+
+        Args:
+            automata: The automata by name, each of a string without its opening quote.
+            lengths: The characters of the shortest and of the longest text of each; `None` is unbounded.
+        """
         described, contents, offset = {}, [], 0
         for name, dfa in automata.items():
             content = dfa.classes.tobytes() + dfa.targets.tobytes() + dfa.final.tobytes()
             shape = [*dfa.targets.shape, dfa.min_count, dfa.max_count, dfa.work]
-            described[name] = [offset, len(content), zlib.crc32(content), *shape]
+            shortest, longest = lengths[name]
+            bounds = shortest, -1 if longest is None else longest
+            described[name] = [offset, len(content), zlib.crc32(content), *shape, *bounds]
             contents.append(content)
             offset += len(content)
         text = json.dumps({"sources": _source_hash(), "automata": described}).encode()
@@ -107,7 +145,7 @@ class StoredAutomata:
             return {}
 
     def _read_description(self) -> Mapping[str, list[int]]:
-        """Return the offset in the file, size, checksum, shape and counts of each automaton."""
+        """Return the offset in the file, size, checksum, shape, counts and lengths of each automaton."""
         if not (is_private(self.path.parent) and is_private(self.path)):
             raise ValueError("another user can write to it")
         with self.path.open("rb") as file:
@@ -122,7 +160,7 @@ class StoredAutomata:
         return automata
 
     def _read(self, name: str) -> Dfa:
-        offset, size, checksum, states, width, min_count, max_count, work = self._description[name]
+        offset, size, checksum, states, width, min_count, max_count, work, *_ = self._description[name]
         with self.path.open("rb") as file:
             _, described, _ = _HEADER.unpack(file.read(_HEADER.size))
             file.seek(_HEADER.size + described + offset)

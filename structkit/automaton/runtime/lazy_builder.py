@@ -148,7 +148,8 @@ class LazyBuilder:
         rules = self.rules.rules
         if type(rules) is not LazyRules or not isinstance(key, str):
             return self.automata.of(node_of(self.rules, key))
-        if key in rules.formats and (stored := FORMATS.get(key, self.limits)) is not None:
+        given = rules.formats.get(key)
+        if given is not None and (stored := FORMATS.get(given[0], self.limits, *given[1:])) is not None:
             return stored
         dfa = self.automata.of(rules[key])
         if not rules.has_own_names:

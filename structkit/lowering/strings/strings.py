@@ -76,7 +76,7 @@ class StringLowering(Protocol):
     rules: dict[str, Node]
     examples: dict[str, Node]
     lazy: set[str]
-    formats: set[str]
+    formats: dict[str, tuple[str, int, int | None]]
 
     def node(self, schema: Schema, path: str) -> Node:
         """Lower one schema."""
@@ -177,8 +177,8 @@ class StringLowerer:
             lowering.defer_rule(rule, FormatRule(given, *lengths), "$")
             lowering.examples[rule] = LiteralText(f'{example}"')
             lowering.lazy.add(rule)
-            if rule in FORMATS.names:
-                lowering.formats.add(rule)
+            if str(given) in FORMATS.names:
+                lowering.formats[rule] = str(given), *lengths
         return seq(QUOTE, RuleRef(rule))
 
     def _quote(self, schema: String, given: Format, path: str, excluded: Sequence[str]) -> Node:

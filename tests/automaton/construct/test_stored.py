@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,12 +16,15 @@ import pytest
 from structkit.automaton.construct import stored
 from structkit.automaton.construct.compile_rule import rule_dfa
 from structkit.automaton.construct.stored import FORMATS, StoredAutomata
-from structkit.automaton.core.dfa import Dfa
+from structkit.automaton.core.dfa import DEAD, Dfa
+from structkit.automaton.core.kernels import OPERATION_BITS
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
 from structkit.limits import Limits
 from structkit.lowering.strings.raw_text import format_body
+from structkit.lowering.strings.registry import language
 from structkit.lowering.strings.rfc import FORMAT_EXAMPLES
+from structkit.regex.json_string import length_bounds
 from structkit.regex.lazy_rules import LazyRules
 from structkit.schema.ir.nodes import Format
 from structkit.targets.targets import read_target
@@ -27,13 +32,21 @@ from structkit.targets.targets import read_target
 NAMES = "ipv4", "email", "uuid"
 
 
-def _built(name: str) -> Dfa:
-    return rule_dfa(format_body(Format(name)), Limits())
+def _built(name: str, min_length: int = 0, max_length: int | None = None) -> Dfa:
+    return rule_dfa(format_body(Format(name), min_length, max_length), Limits())
+
+
+def _save(path: Path, names: Iterable[str]) -> None:
+    lengths = {name: length_bounds(language(Format(name))) for name in names}
+    known = {
+        name: (shortest, longest) for name, (shortest, longest) in lengths.items() if shortest is not None
+    }
+    StoredAutomata(path).save({name: _built(name) for name in names}, known)
 
 
 @pytest.fixture
 def automata(tmp_path: Path) -> StoredAutomata:
-    StoredAutomata(tmp_path / "formats.bin").save({name: _built(name) for name in NAMES})
+    _save(tmp_path / "formats.bin", NAMES)
     return StoredAutomata(tmp_path / "formats.bin")
 
 
@@ -60,18 +73,52 @@ def test_the_installed_automata_are_those_of_the_formats(name: str) -> None:
     assert _are_equal(FORMATS.get(name, Limits()), _built(name))
 
 
+def _texts(dfa: Dfa, count: int) -> list[bytes]:
+    """Return random texts of the automaton of a string without its opening quote."""
+    source, texts = random.Random(1), []
+    for _ in range(count):
+        state, text, most = 0, bytearray(), source.randrange(1, 40)
+        while not dfa.final[state] and len(text) < 300:
+            moves = [byte for byte in range(256) if dfa.targets[state, dfa.classes[byte]] != DEAD]
+            ends = [byte for byte in moves if byte == ord('"')]
+            text.append(ends[0] if ends and len(text) > most else source.choice(moves))
+            state = int(dfa.targets[state, dfa.classes[text[-1]]]) >> OPERATION_BITS
+        texts.append(bytes(text))
+    return texts
+
+
+@pytest.mark.parametrize("name", FORMAT_EXAMPLES)
+def test_a_stored_automaton_with_lengths_has_the_texts_with_these_lengths(name: str) -> None:
+    every = FORMATS.get(name, Limits())
+    if every is None:
+        pytest.skip("python -m structkit.build_kernels builds them")
+    texts = [f'{FORMAT_EXAMPLES[name]}"'.encode(), *_texts(every, 100)]
+    assert sum(every.accepts_each(texts)) > 50
+    for low, high in ((0, 20), (11, None), (6, 9), (12, 300), (0, 10_000)):
+        found = FORMATS.get(name, Limits(), low, high)
+        assert found is not None and found is FORMATS.get(name, Limits(), low, high)
+        fits = [
+            ends and low <= len(json.loads(b'"' + text)) <= (high or 10_000)
+            for text, ends in zip(texts, every.accepts_each(texts), strict=True)
+        ]
+        assert found.accepts_each(texts) == fits
+        assert _built(name, low, high).accepts_each(texts) == fits
+
+
+@pytest.mark.parametrize("lengths", [{}, {"maxLength": 100}])
 def test_a_format_is_not_lowered_where_its_automaton_is_stored(
-    automata: StoredAutomata, monkeypatch: pytest.MonkeyPatch
+    lengths: dict[str, int], automata: StoredAutomata, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("automaton.runtime.lazy_builder", "lowering.strings.strings"):
         monkeypatch.setattr(f"structkit.{module}.FORMATS", automata)
-    schema: dict[str, object] = {"items": {"type": "string", "format": "email"}}
+    schema: dict[str, object] = {"items": {"type": "string", "format": "email", **lengths}}
     rules = read_target(schema).rules()
     assert isinstance(rules.rules, LazyRules)
     reader = Reader(link(rules))
     assert reader.accepts(b'["ana@example.com"]') and not reader.accepts(b'["ana@"]')
-    assert "email" not in rules.rules.lowered
-    assert _are_equal(_built("email"), rule_dfa(rules.rules["email"], Limits()))
+    [name] = rules.rules.formats
+    assert name not in rules.rules.lowered
+    assert _are_equal(_built("email", 0, lengths.get("maxLength")), rule_dfa(rules.rules[name], Limits()))
 
 
 def test_an_automaton_is_not_used_under_lower_limits(automata: StoredAutomata) -> None:
@@ -117,7 +164,7 @@ def test_a_file_that_does_not_match_is_ignored(
 def test_a_file_that_was_written_with_any_umask_is_read(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        StoredAutomata(tmp_path / "new" / "formats.bin").save({"uuid": _built("uuid")})
+        _save(tmp_path / "new" / "formats.bin", ["uuid"])
     finally:
         os.umask(before)
     assert StoredAutomata(tmp_path / "new" / "formats.bin").get("uuid", Limits()) is not None
