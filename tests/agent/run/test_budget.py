@@ -210,7 +210,7 @@ def test_no_tool_is_waited_for_when_the_time_is_over(
         if run == "run"
         else asyncio.run(agent.arun("x", usage_limits=limits))
     )
-    assert time.perf_counter() - begun < 5
+    assert time.perf_counter() - begun < 8
     assert [each.error for each in result.calls] == [
         "the call did not return before the timeout of the run"
     ] * count
@@ -245,7 +245,7 @@ def test_a_tool_that_does_not_say_in_time_whether_it_is_available_is_not(run: st
     begun = time.perf_counter()
     agent = sk.Agent(ScriptedModel(["ok"], strict=False), [tool], timeout=0.2, on_limit="answer")
     result = agent.run("x") if run == "run" else asyncio.run(agent.arun("x"))
-    assert (time.perf_counter() - begun < 5, result.calls) == (True, ())
+    assert (time.perf_counter() - begun < 15, result.calls) == (True, ())
 
 
 def test_what_a_tool_took_that_nobody_waited_for_is_counted() -> None:

@@ -124,7 +124,7 @@ def test_a_server_that_hangs(kind: Kind) -> None:
         started = time.monotonic()
         with pytest.raises(ModelError, match=r"(was not complete|did not answer) within"):
             sk.extract(model, "one", Target)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 20
 
 
 EMPTY = {

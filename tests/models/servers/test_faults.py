@@ -67,7 +67,7 @@ def test_tries_are_bounded_in_seconds() -> None:
         started = time.monotonic()
         with pytest.raises(ModelError, match=r"status 429, and asks to wait 3600 s: quota\n  send fewer"):
             sk.extract(sk.connect(server.url), "one", Target)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 20
         assert len(server.requests) == 1
 
 
@@ -92,7 +92,7 @@ def test_a_reply_that_nobody_waits_for_ends() -> None:
         sk.extract(model, "one", Target)
         result = sk.generate(model, "one", Target, timeout=0.3, finish="shortest")
         assert result.finish_reason == "budget"
-        end = time.monotonic() + 5
+        end = time.monotonic() + 20
 
         def replies() -> list[str]:
             return [each.name for each in {*threading.enumerate()} - before if "reply" in each.name]
