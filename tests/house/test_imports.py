@@ -87,7 +87,7 @@ UPSTREAM = {
     "doctor": {"vocabulary", "index", "compile", "models", "generate", "agent"},
     "cli": {"targets", "models", "generate", "testing", "api", "doctor", "serve"},
     "__main__": {"cli"},
-    "build_kernels": {"automaton", "lowering", "schema"},
+    "build_kernels": {"automaton", "lowering", "regex", "schema"},
 }
 """The components that each component may import, besides itself and `SHARED`. Only `cli` imports `api`."""
 

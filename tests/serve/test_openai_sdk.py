@@ -63,7 +63,13 @@ def test_the_schema_can_be_left_out_of_the_prompt(include_schema: bool) -> None:
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_every_answer_matches_its_schema(random: Served, temperature: float) -> None:
     completion = client_of(random).chat.completions.create(
-        model="demo", messages=ANA, response_format=PERSON, temperature=temperature, n=3, max_tokens=60, seed=1
+        model="demo",
+        messages=ANA,
+        response_format=PERSON,
+        temperature=temperature,
+        n=3,
+        max_tokens=60,
+        seed=1,
     )
     assert [choice.index for choice in completion.choices] == [0, 1, 2]
     texts = [choice.message.content for choice in completion.choices]

@@ -158,7 +158,7 @@ def load(
     Traceback (most recent call last):
     structkit.errors.ModelError: at `no/such/folder`:
       the folder does not exist
-      give one that contains config.json, or a .gguf file
+      give a folder that contains config.json, or a .gguf file
     """
     if not isinstance(name_or_path, (str, PathLike, NoneType)):
         raise TypeError(

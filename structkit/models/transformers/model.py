@@ -40,6 +40,9 @@ __all__ = ["DeviceMap", "TransformersModel", "TransformersSession", "from_transf
 DeviceMap: TypeAlias = "str | Mapping[str, str | int | torch.device] | int | torch.device"
 """The places of the parts of a model, as transformers takes them."""
 
+_SUFFIXES = {".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".onnx", ".ggml"}
+"""The ends of files that are a part of a model, or a model of another library."""
+
 _CONTEXT_NAMES = ("max_position_embeddings", "n_positions", "max_sequence_length", "max_seq_len")
 
 
@@ -377,6 +380,11 @@ def _resolve_folder(name_or_folder: str | Path) -> str | Path:
     folder = Path(name_or_folder).expanduser()
     if (folder / "config.json").is_file():
         return folder
+    if folder.is_file():
+        raise ModelError(
+            "this is a file; give the folder that contains it and config.json, or a .gguf file",
+            place=str(folder),
+        )
     if folder.exists():
         raise ModelError(
             "the folder contains no model, because config.json is missing; "
@@ -384,7 +392,8 @@ def _resolve_folder(name_or_folder: str | Path) -> str | Path:
             place=str(folder),
         )
     # A Hub name is `name` or `organization/name`, and no other kind of path.
-    if isinstance(name_or_folder, str) and re.fullmatch(r"[\w-][\w.-]*(/[\w.-]+)?", name_or_folder):
+    is_hub_name = re.fullmatch(r"[\w-][\w.-]*(/[\w.-]+)?", str(name_or_folder)) is not None
+    if isinstance(name_or_folder, str) and is_hub_name and not _names_file(folder):
         if os.environ.get("STRUCTKIT_DOWNLOADS") == "0":
             raise ModelError(
                 "downloads from the Hub are disabled by STRUCTKIT_DOWNLOADS=0; in a test, use the fixture "
@@ -392,15 +401,21 @@ def _resolve_folder(name_or_folder: str | Path) -> str | Path:
                 place=name_or_folder,
             )
         return name_or_folder
-    near = None
+    near, kind = None, "file" if _names_file(folder) else "folder"
     with suppress(OSError):
         near = closest_name(folder.name, (each.name for each in folder.parent.iterdir()))
     remedy = (
         f"write {str(folder.with_name(near))!r}"
         if near
-        else "give one that contains config.json, or a .gguf file"
+        else "give a folder that contains config.json, or a .gguf file"
     )
-    raise ModelError(f"the folder does not exist; {remedy}", place=str(folder))
+    raise ModelError(f"the {kind} does not exist; {remedy}", place=str(folder))
+
+
+def _names_file(path: Path) -> bool:
+    """Return whether a path ends as files of weights do, and as names on the Hub do not."""
+    suffix = path.suffix.lower()
+    return suffix in _SUFFIXES or closest_name(suffix, [".gguf"]) is not None
 
 
 def _device(device: str | None) -> torch.device:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import pickle
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -84,25 +85,31 @@ def test_what_ends_the_program_in_a_tool_carries_the_record(
     assert [each.raised for each in record_of(caught.value).calls] == [caught.value]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot interrupt one thread")
 def test_an_interrupt_while_calls_are_awaited_carries_the_record() -> None:
-    seen: list[bool] = []
+    both, cancelled = threading.Barrier(3), [False, False]
 
-    def wait(context: sk.Context[object]) -> None:
-        signal.raise_signal(signal.SIGINT)  # the main thread, which waits for both calls, gets it
-        seen.append(context.cancelled.wait(20))
+    def wait(context: sk.Context[object], number: int) -> None:
+        both.wait(20)
+        cancelled[number] = context.cancelled.wait(20)
+        both.wait(20)
 
-    agent = sk.Agent(
-        ScriptedModel([f"[{call('wait')}, {call('sold', title='Salt')}]"]), [wait, sold], max_parallel_calls=2
-    )
+    def interrupt() -> None:
+        both.wait(20)
+        time.sleep(0.2)  # a signal just before the main thread blocks would not end the wait
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    script = [f"[{call('wait', number=0)}, {call('wait', number=1)}]"]
+    agent = sk.Agent(ScriptedModel(script), [wait], max_parallel_calls=2)
+    threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(KeyboardInterrupt) as caught:
         agent.run("x")
     record = record_of(caught.value)
     assert [each.error for each in record.calls] == [
         "the call was interrupted, so it may or may not have been executed"
     ] * 2
-    while not seen:
-        time.sleep(0.01)
-    assert seen == [True]
+    both.wait(20)  # both calls have seen that they are cancelled
+    assert cancelled == [True, True]
 
 
 @pytest.mark.parametrize("streamed", [False, True])

@@ -150,6 +150,21 @@ def test_an_address_that_is_none() -> None:
             sk.load(address)
 
 
+@pytest.mark.parametrize("name", ["model.ggf", "org/model.GGUFF", "model.safetensors", "old.bin"])
+def test_a_name_of_a_file_is_not_looked_up_on_the_hub(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelError, match=r"the file does not exist\n  give a folder .* or a \.gguf file"):
+        sk.load(name)
+    Path("model.gguf").touch()
+    Path("config.bin").touch()
+    with pytest.raises(ModelError, match=r"the file does not exist\n  write 'model\.gguf'"):
+        sk.load("model.ggf")
+    with pytest.raises(ModelError, match=r"this is a file\n  give the folder that contains it"):
+        sk.load("config.bin")
+
+
 @pytest.mark.parametrize("name", ["C:/models/qwen", "C:\\models\\qwen", "D:", "./openai:x", "/tmp/ollama:x"])
 def test_paths_stay_paths(name: str) -> None:
     with pytest.raises(ModelError, match="the folder does not exist"):

@@ -474,7 +474,7 @@ def test_a_slip_in_a_path_names_the_file_that_is_there(tmp_path: Path) -> None:
     (tmp_path / "model.gguf").touch()
     with pytest.raises(ModelError, match=re.escape(f"write '{tmp_path / 'model.gguf'}'")):
         load(tmp_path / "model.guf")
-    with pytest.raises(ModelError, match=r"give one that contains config\.json, or a \.gguf file"):
+    with pytest.raises(ModelError, match=r"give a folder that contains config\.json, or a \.gguf file"):
         load(tmp_path / "unlike")
 
 
