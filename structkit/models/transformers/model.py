@@ -414,8 +414,7 @@ def _resolve_folder(name_or_folder: str | Path) -> str | Path:
 
 def _names_file(path: Path) -> bool:
     """Return whether a path ends as files of weights do, and as names on the Hub do not."""
-    suffix = path.suffix.lower()
-    return suffix in _SUFFIXES or closest_name(suffix, [".gguf"]) is not None
+    return path.suffix.lower() in _SUFFIXES or closest_name(path.suffix.lower(), [".gguf"]) is not None
 
 
 def _device(device: str | None) -> torch.device:
