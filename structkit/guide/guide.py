@@ -278,7 +278,7 @@ class Cursor(Shared):
         tokens = self.guide.vocabulary.tokens
         text = b"".join(tokens[i] or b"" for i in self._tokens[-20:] if i < len(tokens))[-30:]
         end = "terminated" if self._terminated else "may end" if self.is_accepting else "not at an end"
-        return f"<Cursor after {len(self._tokens)} tokens, {text!r}, {end}>"
+        return f"<Cursor after {len(self._tokens)} token{'s' * (len(self._tokens) != 1)}, {text!r}, {end}>"
 
     @property
     def token_ids(self) -> tuple[int, ...]:

@@ -32,7 +32,7 @@ def automaton_graph(automaton: Automaton) -> Graph:
     final = frozenset((np.flatnonzero(tables.final[first:last])).tolist())
     edges = [edge for state in range(first, last) for edge in _edges(automaton, state, first)]
     count = len(automaton.start)
-    more = f", {count - 1} more rules" if count > 1 else ""
+    more = f", {count - 1} more rule{'s' * (count != 2)}" if count > 1 else ""
     return join_chains(Graph(start - first, final, tuple(edges), f"{stop - first} states{more}"))
 
 

@@ -188,8 +188,9 @@ class ScriptedModel(_WeightlessModel):
         self._started = 0
 
     def __repr__(self) -> str:
-        left = max(0, len(self._replies) - self._started)
-        return f"<ScriptedModel {self._name}: {left} of {len(self._replies)} replies left>"
+        count = len(self._replies)
+        replies = "reply" if count == 1 else "replies"
+        return f"<ScriptedModel {self._name}: {max(0, count - self._started)} of {count} {replies} left>"
 
     @property
     def checks_text(self) -> bool:

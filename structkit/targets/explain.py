@@ -130,9 +130,8 @@ class Explanation:
         if self.cost is None:
             return ""
         cost = self.cost
-        size = (
-            f"{cost.rules} rules, {cost.states} states, {cost.nbytes:,} bytes, {1000 * cost.seconds:.1f} ms"
-        )
+        rules, states = f"rule{'s' * (cost.rules != 1)}", f"state{'s' * (cost.states != 1)}"
+        size = f"{cost.rules} {rules}, {cost.states} {states}, {cost.nbytes:,} bytes, {1000 * cost.seconds:.1f} ms"
         return f"{size}; texts make further rules" if cost.is_growing else size
 
 
@@ -251,6 +250,8 @@ def _rows(
             and (value in ignored_formats or (is_json_schema and value not in FORMATS))
         ):
             yield KeywordRow(keyword_path(pointer), keyword, "unknown", _unknown_format(value))
+        elif reason is None and keyword == "required" and isinstance(value, bool):  # as in draft 3
+            yield KeywordRow(keyword_path(pointer), keyword, "unknown", _REQUIRED)
         elif reason is None:
             is_enforced = keyword in constraints or keyword.startswith(
                 "x-structkit-"
@@ -276,6 +277,8 @@ def _with_narrowing(row: KeywordRow, narrowed: Collection[str]) -> KeywordRow:
 _NARROWED = "too many combinations: only objects are written that one key tells apart from other alternatives"
 
 _ANY_JSON = "any JSON: no keyword restricts the value"
+
+_REQUIRED = "ignored: since draft 4, `required` is a list of names beside `properties`"
 
 _REASONS: Mapping[KeywordStatus, str] = {
     "unknown": "the specification says that unknown keywords are ignored"

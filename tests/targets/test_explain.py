@@ -91,6 +91,16 @@ class Owner(BaseModel):
         return self
 
 
+def test_a_required_of_draft_3_is_ignored() -> None:
+    found = sk.explain({"type": "object", "properties": {"a": {"type": "string", "required": True}}})
+    [row] = [each for each in found.rows if each.keyword == "required"]
+    assert (row.path, row.how) == ("$.properties.a", "unknown") and "a list of names" in row.reason
+
+
+def test_the_cost_of_one_rule_is_in_the_singular() -> None:
+    assert "1 rule, " in str(sk.explain(bool))
+
+
 def test_markers_are_enforced() -> None:
     class Marked(BaseModel):
         quote: Annotated[str, sk.Quote()]

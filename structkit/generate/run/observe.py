@@ -92,9 +92,10 @@ class GenerationObserver:
         reason = "length" if decoded.finish_reason == "budget" else "stop"
         if _log.isEnabledFor(logging.DEBUG):
             _log.debug(
-                "%s wrote %d tokens for %s in %.3f s: %s",
+                "%s wrote %d token%s for %s in %.3f s: %s",
                 self._request.model.name,
                 written,
+                "s" * (written != 1),
                 outcome.compiled.target.name,
                 time.perf_counter() - self._started_at,
                 reason if rejected is None else f"rejected with {type(rejected).__name__}",
