@@ -24,7 +24,7 @@ from structkit.targets.targets import AnyTarget
 from structkit.vocabulary.vocabulary import Vocabulary
 from tests.hostile.case import Case
 
-__all__ = ["MAX_MEGABYTES", "MAX_SECONDS", "Outcome", "try_case", "try_here"]
+__all__ = ["MAX_MEGABYTES", "MAX_SECONDS", "Outcome", "Walk", "try_case", "try_here"]
 
 MAX_SECONDS = 1.0
 MAX_MEGABYTES = 500
@@ -106,7 +106,7 @@ def try_case(case: Case, vocabulary: Vocabulary, patience: float) -> Outcome:
 
 def try_here(case: Case, vocabulary: Vocabulary) -> None:
     """Do with a case all that is measured, in this process."""
-    for act in _Walk(case, vocabulary).stages().values():
+    for act in Walk(case, vocabulary).stages().values():
         act()
 
 
@@ -130,7 +130,7 @@ def _try_in_child(case: Case, vocabulary: Vocabulary, patience: float, writing: 
     Path("/proc/self/clear_refs").write_text("5")  # the peak of memory counts from here
     before = _peak()
     spent: dict[str, float] = {}
-    walk = _Walk(case, vocabulary)
+    walk = Walk(case, vocabulary)
     ending, message, has_place, stage = "answered", "", True, "make"
     for stage, act in walk.stages().items():
         note = {"stage": stage, "seconds": spent, "megabytes": (_peak() - before) / _MEGABYTE}
@@ -159,8 +159,12 @@ def _peak() -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
-class _Walk:
-    """What is done with a target."""
+class Walk:
+    """What is done with a target.
+
+    Attributes:
+        target: The target, once it is made.
+    """
 
     def __init__(self, case: Case, vocabulary: Vocabulary) -> None:
         self._case = case
@@ -168,6 +172,7 @@ class _Walk:
         self.target: AnyTarget = None
 
     def stages(self) -> dict[str, _Stage]:
+        """Return what is done in each stage, in order."""
         return {
             "make": self._make,
             "compile": self._compile,

@@ -73,7 +73,7 @@ class Lines:
 )
 def test_few_lines_run_without_a_payment(case: Case) -> None:
     before = sys.gettrace()
-    for stage, act in probe._Walk(case, small_vocabulary()).stages().items():
+    for stage, act in probe.Walk(case, small_vocabulary()).stages().items():
         lines = Lines()
         sys.settrace(lines.trace)
         try:

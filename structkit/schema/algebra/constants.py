@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 
 from structkit.schema.algebra.membership import contains_value
 from structkit.schema.algebra.string_oracle import StringOracle
@@ -28,6 +29,7 @@ __all__ = [
     "lists_scalars",
     "possible_texts",
     "subtract_constants",
+    "values_of",
     "without_other_constants",
 ]
 
@@ -144,4 +146,28 @@ def _is_constant(node: Union) -> bool:
 
 
 def _key(node: Schema) -> object:
-    return canonical_key(json.loads(node.text)) if isinstance(node, Const) else node
+    if not isinstance(node, Const):
+        return node
+    return _short_key(node.text) if len(node.text) < _SHORT else canonical_key(json.loads(node.text))
+
+
+_SHORT = 100
+"""Length of constants whose values are kept."""
+
+
+@lru_cache(maxsize=10_000)
+def _short_key(text: str) -> object:
+    return canonical_key(json.loads(text))
+
+
+def values_of(node: Schema) -> set[object] | None:
+    """Return the keys of the values of a node of constants only; see `canonical_key`."""
+    if not isinstance(node, (Const, Union)):
+        return None
+    branches = node.branches if isinstance(node, Union) else (node,)
+    found: set[object] = set()
+    for branch in branches:
+        if not isinstance(branch, Const):
+            return None
+        found.add(_key(branch))
+    return found

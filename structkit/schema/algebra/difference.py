@@ -17,7 +17,7 @@ from itertools import zip_longest
 from structkit.errors import UnsupportedKeyword
 from structkit.schema.algebra.constants import lists_scalars, subtract_constants
 from structkit.schema.algebra.extend_prefix import extend_prefix
-from structkit.schema.algebra.intersect import Intersector, may_intersect
+from structkit.schema.algebra.intersect import Intersector
 from structkit.schema.algebra.intersect_strings import literal_pattern
 from structkit.schema.algebra.membership import contains_value, expand
 from structkit.schema.algebra.property_names import complement_strings
@@ -95,7 +95,7 @@ def difference(left: Schema, right: Schema, intersector: Intersector, path: Sche
     if constants is not None:
         return constants
     if intersector.combine is not None and _may_be_object(left) and _may_be_object(right):
-        if not may_intersect(left, right, intersector.oracle):
+        if not intersector.may_intersect(left, right, path):
             return left
         others = intersector.combine((right,), 0, 0, intersector, path)
         return intersector.combine((left, others), 2, 2, intersector, path)
@@ -112,7 +112,7 @@ def difference(left: Schema, right: Schema, intersector: Intersector, path: Sche
     if isinstance(left, Union):
         pieces = (difference(branch, right, intersector, path) for branch in left.branches)
         return _without_special_cases(union(pieces, _EMPTY.reason))
-    if _are_separate(left, right) or not may_intersect(left, right, intersector.oracle):
+    if _are_separate(left, right) or not intersector.may_intersect(left, right, path):
         return left
     intersector.charge(1 - _QUICK, path)
     return union(_pieces(left, right, intersector, path), _EMPTY.reason)
@@ -149,7 +149,7 @@ def subtract_object(left: Schema, right: Object, intersector: Intersector, path:
     intersector.charge(1, path)
     if left == right:
         return _EMPTY
-    if not (isinstance(left, Object) and may_intersect(left, right, intersector.oracle)):
+    if not (isinstance(left, Object) and intersector.may_intersect(left, right, path)):
         return left
     return union(_objects(left, right, intersector, path), _EMPTY.reason)
 
@@ -425,7 +425,7 @@ def _objects(left: Object, right: Object, intersector: Intersector, path: Schema
         return
     (left,), (right,) = lefts, rights
     right_keys = {key.name: key for key in right.properties}
-    if not may_intersect(left, right, intersector.oracle):
+    if not intersector.may_intersect(left, right, path):
         yield left
         return
     for key in left.properties:

@@ -8,16 +8,16 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import combinations, pairwise, zip_longest
+from itertools import combinations, pairwise, product, zip_longest
+from typing import TypeAlias
 
 from structkit.frozen import frozen
-from structkit.schema.algebra.constants import possible_texts
+from structkit.schema.algebra.constants import possible_texts, values_of
 from structkit.schema.algebra.intersect_strings import intersect_strings
 from structkit.schema.algebra.membership import contains_value
 from structkit.schema.algebra.ranges import intersect_numbers
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle, is_restricted
 from structkit.schema.ir.constructors import string, union
-from structkit.schema.ir.json_values import canonical_key
 from structkit.schema.ir.nodes import (
     Anything,
     Array,
@@ -87,12 +87,16 @@ def disjoint_before_definitions(
     return True if is_disjoint else None if proof.met_reference else False
 
 
+Pay: TypeAlias = Callable[[float], object]
+"""Is called with the cost of comparisons, in intersected nodes."""
+
+
 def may_intersect(
-    left: Schema, right: Schema, oracle: StringOracle, required: frozenset[str] = frozenset()
+    left: Schema, right: Schema, oracle: StringOracle, pay: Pay, required: frozenset[str] = frozenset()
 ) -> bool:
     """Return whether two nodes may share a value, by an inexpensive test; objects have the keys of `required`."""
     if isinstance(left, Object) and isinstance(right, Object):
-        return not _have_disjoint_property(left, _by_name(right), oracle, required)
+        return not _have_disjoint_property(left, _by_name(right), oracle, pay, required)
     kinds = {type(left), type(right)}
     if Never in kinds:
         return False
@@ -125,7 +129,7 @@ def required_keys(nodes: Iterable[Schema]) -> frozenset[str]:
 
 
 def without_incompatible(
-    node: Union, parts: Iterable[Schema], oracle: StringOracle, required: frozenset[str]
+    node: Union, parts: Iterable[Schema], oracle: StringOracle, pay: Pay, required: frozenset[str]
 ) -> Schema:
     """Return a union without the branches that share no value with one of the other parts of an intersection.
 
@@ -133,35 +137,37 @@ def without_incompatible(
         node: The union.
         parts: The other parts.
         oracle: Decides queries about strings.
+        pay: See `Pay`.
         required: The keys that objects in the intersection have.
 
     >>> branches = Const('"a"'), Const('"b"'), Integer()
-    >>> without_incompatible(Union(branches), [Const('"b"')], UNDECIDED, frozenset())
+    >>> without_incompatible(Union(branches), [Const('"b"')], UNDECIDED, print, frozenset())
     Const(note=None, text='"b"')
     """
     branches: Sequence[Schema] = node.branches
     for part in parts:
-        branches = _compatible(branches, part, oracle, required)
+        branches = _compatible(branches, part, oracle, pay, required)
     if len(branches) == len(node.branches):
         return node
     return union(branches, "no alternative is compatible with the other keywords")
 
 
 def _compatible(
-    branches: Sequence[Schema], part: Schema, oracle: StringOracle, required: frozenset[str]
+    branches: Sequence[Schema], part: Schema, oracle: StringOracle, pay: Pay, required: frozenset[str]
 ) -> Sequence[Schema]:
     """Return the branches of a union that may share a value with another node, as `may_intersect` decides."""
     if type(part) in _UNKNOWN:
         return branches
     if isinstance(part, Object):
+        pay(len(branches) / _BRANCHES_PER_NODE)
         keys = _by_name(part)
         return [
             branch
             for branch in branches
             if (
-                not _have_disjoint_property(branch, keys, oracle, required)
+                not _have_disjoint_property(branch, keys, oracle, pay, required)
                 if isinstance(branch, Object)
-                else may_intersect(branch, part, oracle)
+                else may_intersect(branch, part, oracle, pay)
             )
         ]
     if isinstance(part, Const) and part.text[0] == '"':
@@ -169,7 +175,9 @@ def _compatible(
             branch
             for branch in branches
             if (
-                branch.text == part.text if isinstance(branch, Const) else may_intersect(branch, part, oracle)
+                branch.text == part.text
+                if isinstance(branch, Const)
+                else may_intersect(branch, part, oracle, pay)
             )
         ]
     if isinstance(part, String) and not part.content and is_restricted(part):
@@ -177,7 +185,7 @@ def _compatible(
         return [
             branch
             for branch in branches
-            if (possible[branch] if branch in possible else may_intersect(branch, part, oracle))
+            if (possible[branch] if branch in possible else may_intersect(branch, part, oracle, pay))
         ]
     kind = type(part)
     return [
@@ -185,7 +193,7 @@ def _compatible(
         for branch in branches
         # There can be thousands of constants; the type of one decides without a call.
         if (type(branch) is not Const or kind is Const or kind in _TYPES_OF.get(branch.text[0], _NUMBERS))
-        and may_intersect(branch, part, oracle)
+        and may_intersect(branch, part, oracle, pay)
     ]
 
 
@@ -201,16 +209,24 @@ def _may_contain(node: Schema, text: str, oracle: StringOracle) -> bool:
 
 
 def _have_disjoint_property(
-    node: Object, others: Mapping[str, Property], oracle: StringOracle, required: frozenset[str]
+    node: Object, others: Mapping[str, Property], oracle: StringOracle, pay: Pay, required: frozenset[str]
 ) -> bool:
     """Return whether a required key has disjoint values in an object and in one with other keys, by a quick test."""
     for key in node.properties:
         other = others.get(key.name)
         if other is not None and (key.required or other.required or key.name in required):
             branches, other_branches = _alternatives(key.value), _alternatives(other.value)
-            is_small = len(branches) * len(other_branches) <= _MAX_COMPARISONS
-            if is_small and not any(
-                may_intersect(one, two, oracle) for one in branches for two in other_branches
+            if len(branches) * len(other_branches) > _MAX_COMPARISONS:
+                continue
+            values, other_values = values_of(key.value), values_of(other.value)
+            if values is not None and other_values is not None:
+                pay((len(values) + len(other_values)) / _PAIRS_PER_NODE)
+                if values.isdisjoint(other_values):
+                    return True
+                continue
+            pay(len(branches) * len(other_branches) / _PAIRS_PER_NODE)
+            if not any(
+                may_intersect(one, two, oracle, pay) for one, two in product(branches, other_branches)
             ):
                 return True
     return False
@@ -232,6 +248,9 @@ _TYPES_OF: Mapping[str, frozenset[type[Schema]]] = {
     "n": frozenset({Null}),
 }
 """The types of nodes with constants that begin with a character; other constants are numbers."""
+
+_BRANCHES_PER_NODE, _PAIRS_PER_NODE = 4, 200
+"""Branches and alternatives of keys that are compared in the time in which a node is intersected."""
 
 _MAX_COMPARISONS = 1000
 """Maximum pairs of alternatives that are compared for one key."""
@@ -291,7 +310,7 @@ class _Proof:
         return answer
 
     def _compare(self, left: Schema, right: Schema) -> bool:
-        left_values, right_values = _values(left), _values(right)
+        left_values, right_values = values_of(left), values_of(right)
         if left_values is not None and right_values is not None:
             return left_values.isdisjoint(right_values)
         match left, right:
@@ -454,29 +473,6 @@ def _constants(node: Schema) -> list[str]:
         branch.text for branch in branches if isinstance(branch, Const) and branch.text[0] in _ONE_SPELLING
     ]
     return texts if len(texts) == len(branches) else []
-
-
-def _values(node: Schema) -> set[object] | None:
-    """Return the keys of the values of a node of constants only; see `canonical_key`."""
-    if not isinstance(node, (Const, Union)):
-        return None
-    branches = node.branches if isinstance(node, Union) else (node,)
-    found: set[object] = set()
-    for branch in branches:
-        if not isinstance(branch, Const):
-            return None
-        text = branch.text
-        found.add(_short_key(text) if len(text) < _SHORT else canonical_key(json.loads(text)))
-    return found
-
-
-_SHORT = 100
-"""Length of constants whose values are kept."""
-
-
-@lru_cache(maxsize=10_000)
-def _short_key(text: str) -> object:
-    return canonical_key(json.loads(text))
 
 
 def _are_distinct(groups: Sequence[Sequence[str]]) -> bool:

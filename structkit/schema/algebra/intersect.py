@@ -10,14 +10,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import product, zip_longest
 from typing import Protocol, TypeVar
 
 from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.schema.algebra.constants import allowed_constants, lists_scalars, without_other_constants
-from structkit.schema.algebra.disjoint import Compared, may_intersect, required_keys, without_incompatible
+from structkit.schema.algebra.disjoint import (
+    Compared,
+    may_intersect,
+    required_keys,
+    without_incompatible,
+)
 from structkit.schema.algebra.extend_prefix import MAX_COMBINATIONS, extend_prefix
 from structkit.schema.algebra.intersect_strings import (
     combine_alternatives,
@@ -55,7 +60,7 @@ from structkit.schema.ir.nodes import (
 )
 from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["Combine", "Intersector", "may_intersect"]
+__all__ = ["Combine", "Intersector"]
 
 P = TypeVar("P")
 
@@ -111,7 +116,7 @@ class Intersector:
         self.combine, self.makes_products, self.narrows = combine, makes_products, narrows
         self.is_exhausted = self.met_objects = self.met_overlap = False
         self._max_cost = limits.schema_nodes if max_cost is None else min(limits.schema_nodes, max_cost)
-        self._count = 0
+        self._count = 0.0
         self._parts: dict[str, tuple[Schema, ...]] = {}
         self.find: Callable[[str], Schema | None] = definitions.find
         self.differences: dict[str, tuple[Schema, frozenset[Schema]]] = {}
@@ -198,10 +203,9 @@ class Intersector:
         required = required_keys(plain)
         known = compared.nodes if required <= compared.required else frozenset[Schema]()
         new = [part for part in plain if part not in known] if known else plain
-        alternatives = sum(len(part.branches) for part in merged if isinstance(part, Union))
-        self.charge(alternatives * sum(isinstance(part, Object) for part in new) // 4, path)
+        pay = partial(self.charge, path=path)
         narrowed = tuple(
-            without_incompatible(part, new, self.oracle, required) if isinstance(part, Union) else part
+            without_incompatible(part, new, self.oracle, pay, required) if isinstance(part, Union) else part
             for part in merged
         )
         compared = Compared(frozenset(plain), required)
@@ -233,9 +237,13 @@ class Intersector:
         Raises:
             LimitExceeded: The cost exceeds the limit.
         """
-        self._count += int(nodes * _COST)
+        self._count += nodes * _COST
         if self._count > self._max_cost:
             raise self.too_many(path)
+
+    def may_intersect(self, left: Schema, right: Schema, path: SchemaPath) -> bool:
+        """Return whether two nodes may share a value, by an inexpensive test."""
+        return may_intersect(left, right, self.oracle, partial(self.charge, path=path))
 
     def too_many(self, path: SchemaPath) -> LimitExceeded:
         """Return the error of too many combinations."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from structkit.schema.algebra.difference import subtract_object
-from structkit.schema.algebra.intersect import Intersector, may_intersect
+from structkit.schema.algebra.intersect import Intersector
 from structkit.schema.ir.constructors import union
 from structkit.schema.ir.nodes import Combined, Never, Object, Schema, Union
 from structkit.schema.ir.path import SchemaPath
@@ -68,7 +68,7 @@ class _Multiplication:
         return self._count(left, node.parts, node.min_count, node.max_count)
 
     def _both(self, left: Schema, right: Object) -> Schema:
-        if not may_intersect(left, right, self.intersector.oracle):
+        if not self.intersector.may_intersect(left, right, self.path):
             return Never("no alternative is possible")
         return self.intersector.intersect((left, right), self.path)
 

@@ -102,7 +102,7 @@ def test_alternatives_of_a_key_separate_objects_if_they_have_no_type_in_common(
         Object((Property("k", Union(tuple(types)) if len(types) > 1 else next(iter(types))),))
         for types in (left, right)
     )
-    assert may_intersect(one, other, AutomatonOracle(python=False)) == (not left.isdisjoint(right))
+    assert may_intersect(one, other, AutomatonOracle(python=False), print) == (not left.isdisjoint(right))
 
 
 def test_the_comparisons_of_a_proof_are_paid() -> None:

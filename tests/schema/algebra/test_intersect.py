@@ -17,6 +17,7 @@ from structkit.schema.algebra.disjoint import may_intersect, pairwise_disjoint
 from structkit.schema.algebra.intersect import Intersector
 from structkit.schema.algebra.intersect_strings import intersect_strings
 from structkit.schema.algebra.membership import contains_value, expand
+from structkit.schema.algebra.string_oracle import UNDECIDED
 from structkit.schema.ir.definitions import Definitions
 from structkit.schema.ir.nodes import (
     Additional,
@@ -77,7 +78,7 @@ def test_nodes_that_share_no_value_by_proof_share_none(pair: tuple[Schema, Schem
     oracle = AutomatonOracle(python=False)
     shared = [value for value in POOL if all(holds(Document(part), value) for part in pair)]
     if shared:
-        assert may_intersect(*pair, oracle)
+        assert may_intersect(*pair, oracle, print)
         assert not pairwise_disjoint(pair, {}.get)
 
 
@@ -314,6 +315,24 @@ def test_pairs_of_groups_of_keys_are_charged() -> None:
         parts, SchemaPath()
     )
     assert isinstance(merged, Object) and not merged.additional
+
+
+def test_alternatives_of_keys_that_are_compared_are_charged() -> None:
+    """Also those of objects in objects; lists of constants are compared at once, not in pairs."""
+
+    def of(text: Schema, numbers: range) -> Object:
+        value = Union((text, *(Const(str(number)) for number in numbers)))
+        inner = Object(tuple(Property(f"k{number}", value) for number in range(20)))
+        return Object((Property("inner", Union((inner, Null()))),))
+
+    def cost(left: Schema, right: Schema) -> float:
+        paid: list[float] = []
+        assert may_intersect(left, right, UNDECIDED, paid.append)
+        return sum(paid)
+
+    left, right = range(30), range(30, 60)
+    assert cost(of(String(), left), of(String(), right)) > 80
+    assert cost(of(Const('"a"'), left), of(Const('"a"'), right)) < 10
 
 
 def test_objects_that_allow_everything_do_not_restrict_keys() -> None:
