@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from structkit.agent.prompt.history import check_messages
 from structkit.agent.run.actions import Decisions
-from structkit.agent.run.budget import RunBudget, UsageLimits
+from structkit.agent.run.budget import RunBudget, UsageLimits, max_steps_of
 from structkit.agent.run.config import AgentConfig
 from structkit.agent.run.state import RunState, RunSuspended, decisions_example
 from structkit.agent.tools.approval import Approvals, Approve, Decision, Deny, Return
@@ -66,6 +66,8 @@ def check_state(given: RunState, config: AgentConfig, allowed: UsageLimits) -> R
         AgentError: The state belongs to another agent, its parts are inconsistent, or no step remains for the result.
         BudgetTooSmall: The remaining tokens of the run do not suffice for the shortest result.
     """
+    if isinstance(given.messages, tuple) and isinstance(given.step_usage, tuple):
+        _check_steps(given, config, allowed)  # before the contents are read, which takes far longer
     try:
         state = RunState.loads(replace(given, metadata={}).dumps())  # it may be handwritten
         state = replace(state, metadata=dict(given.metadata))
@@ -75,14 +77,19 @@ def check_state(given: RunState, config: AgentConfig, allowed: UsageLimits) -> R
         raise _state_error("the state belongs to an agent with other tools or another output type")
     check_messages(state.messages, "state")
     _check_waiting(state)
-    budget = RunBudget(config, state, allowed)
-    if state.steps >= budget.max_steps:
-        raise _state_error(
-            f"the run in the state has used {state.steps} steps, and max_steps={budget.max_steps} leaves none for the "
-            "result; increase it"
-        )
-    budget.check()
+    _check_steps(state, config, allowed)
+    RunBudget(config, state, allowed).check()
     return state
+
+
+def _check_steps(state: RunState, config: AgentConfig, allowed: UsageLimits) -> None:
+    """Check that a step remains for the result."""
+    max_steps = max_steps_of(config, allowed)
+    if state.steps >= max_steps:
+        raise _state_error(
+            f"the run in the state has used {state.steps} steps, and max_steps={max_steps} leaves none for the result; "
+            "increase it"
+        )
 
 
 def check_decisions(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -190,7 +191,7 @@ def check_messages(messages: Sequence[Message], place: str) -> list[CallPart]:
         raise AgentError(
             f"a field of the messages has the wrong type: {error}; pass messages of structkit", place=place
         ) from error
-    waiting: list[CallPart] = []
+    waiting: deque[CallPart] = deque()
     seen: set[str] = set()
     for message in messages:
         if isinstance(message, Output):
@@ -200,7 +201,7 @@ def check_messages(messages: Sequence[Message], place: str) -> list[CallPart]:
                     "message, or leave out both",
                     place=place,
                 )
-            del waiting[0]
+            waiting.popleft()
             continue
         if waiting:
             raise AgentError(
@@ -209,8 +210,8 @@ def check_messages(messages: Sequence[Message], place: str) -> list[CallPart]:
             )
         if isinstance(message, Calls):
             _check_calls(message.calls, seen, place)
-            waiting = list(message.calls)
-    return waiting
+            waiting.extend(message.calls)
+    return list(waiting)
 
 
 def _check_tools(messages: Sequence[Message], tools: Collection[str], place: str) -> None:

@@ -25,7 +25,7 @@ from structkit.generate.input.settings import Settings
 from structkit.generate.output.result import Usage
 from structkit.messages import Message, Output
 
-__all__ = ["RunBudget", "StepPlan", "UsageLimits", "min_limit"]
+__all__ = ["RunBudget", "StepPlan", "UsageLimits", "max_steps_of", "min_limit"]
 
 N = TypeVar("N", int, float)
 
@@ -95,6 +95,16 @@ class StepPlan:
     limit: LimitName | None = None
 
 
+def max_steps_of(config: AgentConfig, usage_limits: UsageLimits) -> int:
+    """Return the maximum number of steps of a run.
+
+    Raises:
+        TypeError: The limits have another type.
+    """
+    check_type("usage_limits", usage_limits, UsageLimits, "a structkit.UsageLimits")
+    return config.max_steps if usage_limits.max_steps is None else usage_limits.max_steps
+
+
 class RunBudget:
     """The limits of one run, and its usage so far.
 
@@ -108,11 +118,10 @@ class RunBudget:
     """
 
     def __init__(self, config: AgentConfig, state: RunState, usage_limits: UsageLimits) -> None:
-        check_type("usage_limits", usage_limits, UsageLimits, "a structkit.UsageLimits")
+        self.max_steps = max_steps_of(config, usage_limits)
         own = config.settings
         self.usage = state.usage
         self.step_usage = list(state.step_usage)
-        self.max_steps = config.max_steps if usage_limits.max_steps is None else usage_limits.max_steps
         self.max_tool_calls = usage_limits.max_tool_calls
         self.max_tokens = own.max_tokens if usage_limits.max_tokens is None else usage_limits.max_tokens
         self.timeout = own.timeout if usage_limits.timeout is None else usage_limits.timeout

@@ -154,6 +154,14 @@ def test_an_agent_of_tighter_limits(limits: dict[str, Any], kind: type[Exception
     assert not MADE
 
 
+def test_steps_are_counted_before_the_messages_are_read() -> None:
+    """Reading a hundred thousand messages takes seconds."""
+    unread = (messages.User(content=3),)  # type: ignore[arg-type]
+    steps = tuple(messages.Calls(calls=()) for _ in range(50))
+    with pytest.raises(sk.AgentError, match="has used 50 steps"):
+        agent(ScriptedModel([])).resume(replace(state_of(2), messages=unread + steps), approvals=True)
+
+
 HISTORIES: list[tuple[list[messages.Message], str]] = [
     ([messages.Output(id="call_1", name="look", content="x")], "does not follow its call"),
     ([messages.Calls(calls=())], "has no calls"),
