@@ -66,7 +66,7 @@ def check_state(given: RunState, config: AgentConfig, allowed: UsageLimits) -> R
         AgentError: The state belongs to another agent, its parts are inconsistent, or no step remains for the result.
         BudgetTooSmall: The remaining tokens of the run do not suffice for the shortest result.
     """
-    if isinstance(given.messages, tuple) and isinstance(given.step_usage, tuple):
+    if all(isinstance(each, tuple) for each in (given.messages, given.step_usage)):
         _check_steps(given, config, allowed)  # before the contents are read, which takes far longer
     try:
         state = RunState.loads(replace(given, metadata={}).dumps())  # it may be handwritten

@@ -227,6 +227,8 @@ class Automaton:
             count = self.apply_operation(rule, frame.count, target & OPERATION_MASK)
             if count is not None:
                 moved.append(self.frame(target >> OPERATION_BITS, count, frame.below, frame.seen_texts))
+        if len(moved) == 1 and self.byte_only.item(moved[0].state):
+            return frozenset(moved)
         return self.epsilon_closure(moved, buffer)
 
     def is_accepting(self, frames: Iterable[Frame]) -> bool:
@@ -246,8 +248,8 @@ class Automaton:
         pending: Collection[Frame] = list(frames)
         while pending:
             changed: dict[int, None] = {}
-            pending = self.merge_frames(self._with_returns(pending, found, buffer))
-            pending = self._drop_superfluous(pending, found) if found or len(pending) > 1 else pending
+            returned = self._with_returns(pending, found, buffer)
+            pending = self._drop_superfluous(self.merge_frames(returned), found)
             found += pending
             if len(found) > self.limits.parse_states:
                 raise self.builder.too_many_parses(self.rule_of[frame.state] for frame in found)
@@ -267,14 +269,16 @@ class Automaton:
             known = set(found)
             pending = [frame for frame in entered if frame not in known]
         ends = [f for f in found if f.below is None and (self._is_final(f) or self.return_labels(f.state))]
-        kept = self.merge_frames({*(frame for frame in found if self.has_moves[frame.state]), *ends})
-        return kept if len(kept) < 2 else self._drop_superfluous(kept)
+        kept = {*(frame for frame in found if self.has_moves[frame.state]), *ends}
+        return self._drop_superfluous(self.merge_frames(kept))
 
     def _drop_superfluous(self, frames: frozenset[Frame], found: Sequence[Frame] = ()) -> frozenset[Frame]:
         """Leave out parses beside which another one, perhaps one of `found`, reads the same and more.
 
         Beyond the minimum of a counted repetition, a parse with fewer iterations can do all that one with more can.
         """
+        if len({frame.state for frame in (*found, *frames)}) == len(found) + len(frames):
+            return frames
         kept: list[Frame] = []
         seen: dict[int, set[Frame | None]] = {}  # by state, what those with fewer iterations return to
         for frame in sorted([*found, *frames], key=lambda frame: frame.count):
@@ -330,10 +334,8 @@ class Automaton:
         for callee, after, operation, is_unique, only_ends in (
             self._calls_of(frame.state) if calls is None else calls
         ):
-            if callee < 0:
-                continue
             count = self.apply_operation(self.rule_of[frame.state], frame.count, operation)
-            if count is None:
+            if callee < 0 or count is None:
                 continue
             memory = frame.seen_texts
             if is_unique:
