@@ -37,7 +37,8 @@ class TokenTexts:
         """
         longest: list[tuple[bytes, list[int]]] = []
         best, tokens, fewest = b"", None, UNREACHABLE
-        for text in sorted(texts, key=len, reverse=True):
+        # Among equally long texts the order must not depend on that of a set: masks are equal in each process.
+        for text in sorted(sorted(texts), key=len, reverse=True):
             spelled = None
             costs = next((costs[-1 - len(text) :] for end, costs in longest if end.endswith(text)), None)
             if costs is None:

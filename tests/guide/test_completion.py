@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -198,3 +199,11 @@ def test_unique_items_end_within_a_tight_budget(items: dict[str, Any], extra: in
             break
         cursor.advance(chance.choice(tokens))
     assert cursor.is_accepting
+
+
+def test_completions_do_not_depend_on_the_order_of_frames() -> None:
+    """The order of a set of frames differs between processes, and so would masks near the end of a budget."""
+    texts = sk.compile(str, small_vocabulary(), cache=False).index.texts
+    alternatives = [b"b", b"a", b"c"]
+    found = {texts.fewest_tokens(order) for order in permutations(alternatives)}
+    assert len(found) == 1
