@@ -11,6 +11,8 @@ from lark.exceptions import LarkError
 from lark.indenter import Indenter, PythonIndenter
 
 import structkit as sk
+from structkit.grammar.syntax.indenter import read_indenter
+from structkit.grammar.syntax.lark_grammar import LarkGrammar, LarkOptions
 from tests.reading import accepts
 from tests.shared import cases
 
@@ -205,3 +207,16 @@ def test_a_first_rule_that_calls_no_other(rules: str, texts: set[str], parser: s
     guide = sk.compile(found, _V, cache=False)
     candidates = {"", "a", "b", "a\n", "b\na", "(a)", "b:\n b:\n ", "b\n"}
     assert {text for text in candidates if accepts(guide, text)} == texts
+
+
+def test_texts_can_be_parsed_at_the_same_time() -> None:
+    options = LarkOptions(parser="lalr", indenter=read_indenter(_Brackets()))
+    lark = LarkGrammar(
+        _BLOCKS.replace('"("', "LPAR").replace('")"', "RPAR") + 'LPAR: "("\nRPAR: ")"\n', None, options
+    ).lark
+    text = "b:\n  (\n)\n  a\na\n"
+    found: list[list[str]] = [[], []]
+    for both in zip(lark.lex(text), lark.lex(text), strict=True):  # as two threads would
+        for types, token in zip(found, both, strict=True):
+            types.append(token.type)
+    assert found[0] == found[1] == [token.type for token in lark.lex(text)]

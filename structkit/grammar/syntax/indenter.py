@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from copy import copy
 from typing import Any
 
 from structkit.grammar.rules.cfg import Terminal
@@ -49,8 +50,12 @@ def read_indenter(postlex: object) -> Indenting:
 
 
 def indenter_of(indenting: Indenting) -> Any:
-    """Return an object of `lark.indenter.Indenter`."""
+    """Return an object of `lark.indenter.Indenter`; each text has its own columns, so that threads can share it."""
     from lark.indenter import Indenter
+
+    def process(self: Any, stream: Iterator[Any]) -> Iterator[Any]:
+        found: Iterator[Any] = Indenter.process(copy(self), stream)  # type: ignore[no-untyped-call]
+        return found
 
     values = (
         indenting.newline,
@@ -60,7 +65,7 @@ def indenter_of(indenting: Indenting) -> Any:
         list(indenting.closing),
         indenting.tab_length,
     )
-    return type("Indenter", (Indenter,), dict(zip(_NAMES, values, strict=True)))()
+    return type("Indenter", (Indenter,), {**dict(zip(_NAMES, values, strict=True)), "process": process})()
 
 
 def indenter_fault(indenting: Indenting, terminals: Mapping[str, Terminal]) -> tuple[str, str] | None:
