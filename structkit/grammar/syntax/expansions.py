@@ -7,20 +7,18 @@ rules into trees, the same trees.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from structkit.errors import LimitExceeded
-from structkit.regex.walk import components
 
 if TYPE_CHECKING:
     from lark.load_grammar import Grammar
 
-__all__ = ["bound_expansions", "bound_templates", "bounded_loading", "growing_template"]
+__all__ = ["bound_expansions", "bound_templates", "growing_template"]
 
 _MAX_PRODUCTIONS = 500
 """Productions of one rule above which its groups become rules."""
@@ -369,62 +367,6 @@ def _size(tree: Any) -> int:
     if data in ("alias", "value", "maybe"):
         return _size(tree.children[0])
     return 1
-
-
-@contextmanager
-def bounded_loading(max_size: int, source: str) -> Iterator[None]:
-    """Let Lark refuse texts and terminals that are too large; a lock of Lark's modules is held.
-
-    Lark reads a file as often as others import it, so files that import each other have no end, and writes a terminal
-    out as one pattern, so that `A: B B` with `B: C C` and so on is exponential.
-
-    Args:
-        max_size: Maximum characters of a grammar with all files that it imports, and maximum size of a terminal.
-        source: What Lark calls the text of the grammar itself; the other names are paths.
-    """
-    from lark import load_grammar
-
-    resolve: Any = load_grammar.resolve_term_references
-    parse: Any = load_grammar._parse_grammar
-    left = max_size
-
-    def bounded(terminals: dict[str, Any]) -> None:
-        _check_terminals(terminals, max_size)
-        resolve(terminals)
-
-    def counted(text: str, name: str, *others: Any) -> Any:
-        nonlocal left
-        left -= len(text)
-        if left < 0:
-            place = None if name == source else name
-            what = "a grammar with the files that it imports"
-            raise LimitExceeded("grammar_length", max_size, what, place=place)
-        return parse(text, name, *others)
-
-    load_grammar.resolve_term_references = bounded
-    load_grammar._parse_grammar = counted
-    try:
-        yield
-    finally:
-        load_grammar.resolve_term_references = resolve
-        load_grammar._parse_grammar = parse
-
-
-def _check_terminals(terminals: Mapping[str, Any], max_size: int) -> None:
-    """Compare the size of each terminal, with those in it, with the maximum; Lark itself refuses recursive ones."""
-    used = {
-        name: [str(leaf.name) for leaf in tree.scan_values(lambda leaf: getattr(leaf, "is_term", False))]
-        for name, tree in terminals.items()
-        if tree is not None
-    }
-    sizes: dict[str, int] = {}
-    for group in components({name: [n for n in names if n in used] for name, names in used.items()}):
-        for name in group:  # those that it uses come first
-            sizes[name] = 1 + sum(sizes.get(each, 1) for each in used[name])
-            if sizes[name] > max_size:
-                raise LimitExceeded(
-                    "grammar_length", max_size, f"the terminal {name} with the terminals in it"
-                )
 
 
 def bound_templates(grammar: Grammar, max_size: int) -> None:

@@ -19,7 +19,6 @@ from structkit.grammar.syntax.derivation import Derivation, DerivationParser
 from structkit.grammar.syntax.expansions import (
     bound_expansions,
     bound_templates,
-    bounded_loading,
     growing_template,
 )
 from structkit.grammar.syntax.expressions import Source
@@ -34,7 +33,7 @@ from structkit.grammar.syntax.lalr import (
     tokens_of,
     with_terminals,
 )
-from structkit.grammar.syntax.lark_parser import build_parser, without_interegular
+from structkit.grammar.syntax.lark_parser import bounded_loading, build_parser, without_interegular
 from structkit.limits import Limits
 from structkit.regex.charset import char_class
 from structkit.regex.nodes import EMPTY, CharClass
