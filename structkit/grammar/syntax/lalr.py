@@ -254,21 +254,24 @@ def _analyzed(lark: Lark, start: str, *, lookaheads: bool = True) -> Any:
         """Lark's analyzer, for a bounded number of states: a grammar can have exponentially many.
 
         Lark's own also computes what comes first in each rule and after it, which takes the cube of the length of a
-        production and which LALR does not use.
+        production and which LALR does not use, expands a rule in each state again, and writes a table for its parser.
         """
 
         expanded = 0
 
         def __init__(self, rules: Sequence[Any], start: str) -> None:
             super().__init__(ParserConf([], {}, []))
+            self.begun: dict[Any, set[Any]] = {}
             root = Rule(NonTerminal(f"$root_{start}"), [NonTerminal(start)])
             self.lr0_rules_by_origin = classify([*rules, root], lambda rule: rule.origin)
             first = self.expand_rule(root.origin, self.lr0_rules_by_origin)
             self.lr0_start_states = {start: LR0ItemSet([RulePtr(root, 0)], first)}  # type: ignore[no-untyped-call]
             self.NULLABLE = _nullable(rules)
 
-        def expand_rule(self, *arguments: Any) -> Any:
-            found = super().expand_rule(*arguments)
+        def expand_rule(self, rule: Any, *others: Any) -> Any:
+            if rule not in self.begun:
+                self.begun[rule] = set(super().expand_rule(rule, *others))
+            found = self.begun[rule]
             self.expanded += 1 + len(found)
             if self.expanded > _MAX_EXPANDED:
                 raise LimitExceeded("states", _MAX_EXPANDED, "the LALR parser of a grammar", is_fixed=True)
@@ -327,6 +330,14 @@ def _analyzed(lark: Lark, start: str, *, lookaheads: bool = True) -> Any:
             for (state, rule), bits in found.items():
                 for terminal in terminals.values(bits):
                     state.lookaheads[terminal].add(rule)
+
+        def compute_lalr1_states(self) -> None:
+            """Let Lark raise the error if two reductions conflict."""
+            for state in self.lr0_itemsets:
+                for rules in state.lookaheads.values():
+                    priorities = sorted(rule.options.priority or 0 for rule in rules)
+                    if len(rules) > 1 and priorities[-1] == priorities[-2]:
+                        super().compute_lalr1_states()
 
     analyzer = BoundedAnalyzer(lark.rules, start)
     if lookaheads:
