@@ -267,3 +267,12 @@ def test_flags_slashes_and_line_breaks_of_a_pattern(pattern: str | re.Pattern[st
     grammar = sk.Grammar('start: "<" hole ">"', holes={"hole": sk.Regex(pattern)}, value="tree")
     tree = sk.extract(ScriptedModel([f"<{text}>"]), "x", grammar)
     assert tree.children[0].children == [text]
+
+
+@pytest.mark.parametrize("target", [sk.Regex("a*"), sk.Regex("(?=a)"), sk.Choice(["", "b"])])
+def test_a_hole_that_can_be_empty_is_named(target: object) -> None:
+    with pytest.raises(
+        sk.GrammarError, match=r"(?s)the hole `item` can be empty.*optional where it is used"
+    ) as caught:
+        sk.Grammar('start: "x"\n     | item "y"', holes={"item": target})
+    assert (caught.value.line, caught.value.column) == (2, 8)

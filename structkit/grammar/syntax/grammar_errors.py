@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["GrammarErrors", "undefined_rule", "undefined_start"]
 
 
-_EMPTY = re.compile(r"zero-width (?:regexps\W*TerminalDef\('(\w+)'|terminals\. \((\w+):)")
-"""The message of Lark about a terminal that matches the empty text."""
+_EMPTY = re.compile(r"zero-width (?:regexps\W*TerminalDef\('(\w+)'|terminals\. \((\w+):)|Empty terminals are")
+"""The messages of Lark about terminals that match the empty text; that about `""` names none."""
 
 _FAULTS = [
     (re.compile(fault), message, place)
@@ -75,6 +75,11 @@ _FAULTS = [
         ("(invalid priority option: '.*?')", r"\1; write 'auto', 'normal', 'invert' or None", ""),
         (r"(Cannot override .* (\w+))$", r"\1; define it without %override, or import it", r"\2"),
         (r"(Can't extend \w+ (\w+) as .*)", r"\1; define it before, or import it", r"\2"),
+        (
+            r"(.*'(\w+)'.* were marked to ignore but were not defined)",
+            r"\1; define it, or import it, such as `%import common.WS`",
+            r"\2",
+        ),
     ]
 ]
 """Messages of Lark, those in their place, and the name or text at which it is."""
@@ -87,12 +92,6 @@ _REPEATED = re.compile(r"Rules defined twice:\s*\* <(\w+)\S* : (.*)>")
 
 _PATTERNS = re.compile(r"/((?:\\.|[^/\\\n])+)/([imslux]*)")
 """The patterns of a grammar, each with its flags."""
-
-_REMEDIES = {
-    "Misplaced operator": "write what it repeats before it, or an inner repetition in parentheses",
-    "were marked to ignore but were not defined": "define it, or import it, such as `%import common.WS`",
-}
-"""What to do about some messages of Lark."""
 
 _COMMON = (
     "NUMBER SIGNED_NUMBER INT SIGNED_INT FLOAT SIGNED_FLOAT DECIMAL DIGIT HEXDIGIT ESCAPED_STRING LETTER LCASE_LETTER "
@@ -225,7 +224,14 @@ class GrammarErrors:
                 )
             return self.at("the grammar is nested too deeply; write its inner groups as rules", 1, 1)
         if (empty := _EMPTY.search(message)) is not None:
-            return self._of_empty(empty[1] or empty[2])
+            for hole in (each for each in self.holes if each.can_be_empty):
+                return self.at_name(
+                    f"the hole `{hole.rule}` can be empty, and Lark allows no zero-width terminals; let it have at "
+                    "least one character, and make it optional where it is used",
+                    hole.rule,
+                )
+        if empty is not None and (name := empty[1] or empty[2]) is not None:
+            return self._of_empty(name)
         if (repeated := _REPEATED.match(message)) is not None:
             rule = _GENERATED.sub(r"\1", repeated[1])
             return self.at_name(
@@ -255,9 +261,7 @@ class GrammarErrors:
             return self.at_text(f"{fault} in `{causes[0]}`; write `\\\\` for a backslash", str(causes[0]))
         place = re.search(r",? (?:at|in) line (\d+),? (?:col|column) (\d+)", message)
         if place:
-            return self._of_syntax(
-                _with_remedy(message[: place.start()].strip()), int(place[1]), int(place[2])
-            )
+            return self._of_syntax(message[: place.start()].strip(), int(place[1]), int(place[2]))
         if isinstance(error, FileNotFoundError):
             message = f"{error.filename or 'a file'} is not found; pass its folder in import_paths"
             return self.at_name(message, "%import")
@@ -276,7 +280,7 @@ class GrammarErrors:
         known = [name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self.text)]
         quoted = [name for name in known if re.search(rf"[('`]{re.escape(name)}[)'`]", message)]
         name = (quoted or known[-1:] or [self.start])[0]
-        return self.at_name(_with_remedy(message), name, last="more than once" in message)
+        return self.at_name(message, name, last="more than once" in message)
 
     def _of_syntax(self, message: str, line: int, column: int) -> GrammarError:
         """Return the error of a text that is no grammar, with what other notations have at such a place."""
@@ -292,6 +296,8 @@ class GrammarErrors:
             message = f"Unexpected `{found[2]}`; remove it, or complete what stands before it"
         elif message == "Expecting rule or terminal definition":
             message = f"{message}; write a rule as `start: ...`, and a pattern alone as structkit.Regex"
+        elif message == "Misplaced operator":
+            message = f"{message}; write what it repeats before it, or an inner repetition in parentheses"
         elif message == "Alias expects lowercase name":
             message = f"{message}; write the alias in lower case"
         elif message == "Unexpected input":
@@ -329,12 +335,6 @@ class GrammarErrors:
                 is_property = pattern.startswith((r"\p", r"\P"), column)
                 return self._in(_NO_PROPERTIES if is_property else error.message, found.start(1) + column)
         return None
-
-
-def _with_remedy(message: str) -> str:
-    return next(
-        (f"{message.rstrip('!')}; {_REMEDIES[cause]}" for cause in _REMEDIES if cause in message), message
-    )
 
 
 def undefined_rule(name: str, names: Iterable[str]) -> str:

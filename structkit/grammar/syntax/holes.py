@@ -78,6 +78,13 @@ class Hole:
         return self.has_own_rules and not self.functions
 
     @property
+    def can_be_empty(self) -> bool:
+        """Whether a text can be empty, which Lark allows no terminal."""
+        if self.pattern is None:
+            return "" in self.options
+        return bool(parse_syntax(self.pattern).getwidth()[0] == 0)
+
+    @property
     def first(self) -> CharClass:
         """The characters that the texts can begin with, or more."""
         if self.functions:
