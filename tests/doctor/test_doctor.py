@@ -160,11 +160,12 @@ def test_a_model_that_reasons_first() -> None:
 
 def test_a_model_that_hangs() -> None:
     def hang(text: str) -> str:
-        time.sleep(1)
+        time.sleep(20)
         return ""
 
     (check,) = check_text_model(sk.from_function(hang, timeout=0.2))
-    assert (check.status, "no complete reply after 0 s" in check.found) == ("no", True)
+    assert check.status == "no"
+    assert re.search(r"no complete reply after \d+ s", check.found)
 
 
 def test_a_model_that_fails() -> None:
