@@ -8,7 +8,8 @@ from typing import cast
 import pytest
 
 from structkit.mcp import Connection, connect
-from tests.mcp.servers import COMMAND, free_port, listening
+from tests.mcp.servers import COMMAND, listening
+from tests.ports import free_port
 
 
 @pytest.fixture(scope="module")

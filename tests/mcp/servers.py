@@ -17,16 +17,10 @@ from structkit.testing import ScriptedModel
 COMMAND = [sys.executable, str(Path(__file__).with_name("mcp_server.py"))]
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 def listening(port: int) -> subprocess.Popen[bytes]:
     """A server that listens on a port."""
     process = subprocess.Popen([*COMMAND, str(port)], stderr=subprocess.DEVNULL)
-    for _ in range(600):
+    for _ in range(1_200):
         with socket.socket() as tried:
             if tried.connect_ex(("127.0.0.1", port)) == 0:
                 return process

@@ -23,7 +23,8 @@ pytest.importorskip("mcp.server.mcpserver", reason="the extra mcp is not install
 from mcp.server import MCPServer
 
 from tests.calls import call
-from tests.mcp.servers import COMMAND, agent_of, free_port, listening
+from tests.mcp.servers import COMMAND, agent_of, listening
+from tests.ports import free_port
 
 
 def test_a_server_that_exits_during_a_run() -> None:
@@ -137,7 +138,7 @@ def test_a_lost_server_does_not_block_the_event_loop(monkeypatch: pytest.MonkeyP
         process.wait()
         stop = sk.Agent(ScriptedModel([call("add", a=1), "Done."]), tools=[add])
         stop.run("Go.")  # detects that the server is lost
-        monkeypatch.setattr(module, "_RECONNECT_SECONDS", 1.2)
+        monkeypatch.setattr(module, "_RECONNECT_SECONDS", 4.0)
         gaps: list[float] = []
 
         async def watch() -> None:
@@ -153,8 +154,8 @@ def test_a_lost_server_does_not_block_the_event_loop(monkeypatch: pytest.MonkeyP
             watching.cancel()
 
         asyncio.run(main())
-        assert sum(gaps) > 0.9
-        assert max(gaps) < 0.8
+        assert sum(gaps) > 3.5
+        assert max(gaps) < 3
 
 
 @pytest.mark.long

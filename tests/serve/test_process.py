@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.ports import free_port
 from tests.serve.running import ANA, eventually
 
 pytest.importorskip("transformers", reason="needs transformers")
@@ -26,9 +27,7 @@ CHAT = "/v1/chat/completions"
 @contextmanager
 def started(log: Path, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """Start the command, and yield its process and its address."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "structkit", "serve", "--port", str(port), "--name", "demo", *options]
     url = f"http://127.0.0.1:{port}"
     with log.open("wb") as output:

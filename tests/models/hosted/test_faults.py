@@ -111,10 +111,9 @@ def test_no_server(kind: Kind) -> None:
     pytest.importorskip(kind.package, reason=f"the package {kind.package} is not installed")
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
-    model = kind.wrap(kind.make(url), "m")
-    with pytest.raises(ModelError, match=r"(?s)the connection to .* failed .*is the network up"):
-        sk.extract(model, "one", Target)
+        model = kind.wrap(kind.make(f"http://127.0.0.1:{closed.getsockname()[1]}"), "m")
+        with pytest.raises(ModelError, match=r"(?s)the connection to .* failed .*is the network up"):
+            sk.extract(model, "one", Target)
 
 
 @pytest.mark.long(every=3)

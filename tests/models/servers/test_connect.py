@@ -45,7 +45,7 @@ def test_our_own_server_is_recognized_and_enforces_the_grammar() -> None:
     from examples.servers.local import serve as serve_model
 
     with serve_model(RandomModel(seed=1)) as url:
-        model = sk.connect(url)
+        model = sk.connect(url, options={"seed": 1})
         assert (model.dialect, model.capabilities.constraints) == ("structkit", {"grammar"})
         result: Any = sk.generate(model, "which?", dict[Literal["a", "b"], bool])
         assert result.guarantee == "constrained"
@@ -95,8 +95,8 @@ def test_no_server() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
-    with pytest.raises(ModelError, match=r"(?s)no server answers at .*start it, or correct"):
-        sk.connect(f"http://127.0.0.1:{port}", max_tries=2)
+        with pytest.raises(ModelError, match=r"(?s)no server answers at .*start it, or correct"):
+            sk.connect(f"http://127.0.0.1:{port}", max_tries=2)
 
 
 def test_a_site_that_is_no_api() -> None:
