@@ -366,6 +366,7 @@ def test_random_runs_have_a_span_for_each_step_and_call(spans: Spans, seed: int)
         max_tokens=600,
         on_limit="answer",
         temperature=1.0,
+        seed=seed,
     )
     result = agent.run("x")
     names = [span.name.split()[0] for span in spans.ended]

@@ -146,7 +146,8 @@ def test_nothing_runs_and_every_call_is_typed(target: Any) -> None:
     assert sk.to_regex(target)
     for event in sk.stream(RandomModel(7, brevity=4), "x", target, max_tokens=400):
         repr(event)
-    assert len(sk.generate(RandomModel(brevity=4), "x", target, n=2, temperature=1.0, max_tokens=400)) == 2
+    options: dict[str, Any] = {"temperature": 1.0, "seed": 1, "max_tokens": 400}
+    assert len(sk.generate(RandomModel(brevity=4), "x", target, n=2, **options)) == 2
 
 
 def test_arguments_are_read_as_the_signature_says() -> None:

@@ -104,7 +104,7 @@ def _streamed(model: RandomModel, prompt: object, target: object, **options: obj
 
 
 def _sampled(model: RandomModel, prompt: object, target: object, **options: object) -> list[sk.Result]:
-    options = {"temperature": 1.0} | options
+    options = {"temperature": 1.0, "seed": 1} | options
     return sk.generate(model, prompt, target, n=2, **options)
 
 
@@ -160,7 +160,7 @@ def test_a_cancelled_task_releases_the_model(kind: str, delay: float) -> None:
     async def main() -> bool:
         work = {
             "one": lambda: sk.aextract(model, "x", list[str], **options),
-            "samples": lambda: sk.agenerate(model, "x", list[str], n=5, temperature=1.0, **options),
+            "samples": lambda: sk.agenerate(model, "x", list[str], n=5, temperature=1.0, seed=1, **options),
             "many": lambda: sk.aextract_many(model, ["x"] * 40, list[str], return_exceptions=True, **options),
             "classify": lambda: sk.aclassify(model, "x", bool),
             "stream": streamed,

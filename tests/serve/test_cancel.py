@@ -33,7 +33,7 @@ MESSAGES = [{"role": "user", "content": "Ana is 34."}]
 @pytest.mark.parametrize("answers", [1, 3])
 @pytest.mark.parametrize("regex", ["[ab]{3,9}", "(", "[ab]{900}"], ids=["valid", "malformed", "too long"])
 def test_places_are_free_after_a_cancellation_at_every_await(stream: bool, answers: int, regex: str) -> None:
-    fields: dict[str, Any] = {"n": answers, "temperature": 1, "max_tokens": 40, "stream": stream}
+    fields: dict[str, Any] = {"n": answers, "temperature": 1, "seed": 1, "max_tokens": 40, "stream": stream}
     fields |= {"model": "demo", "messages": MESSAGES, "structured_outputs": {"regex": regex}}
 
     async def answer(server: _Server) -> None:
@@ -64,7 +64,7 @@ def test_places_are_free_after_a_cancellation_at_every_await(stream: bool, answe
 @pytest.mark.parametrize("regex", ["[ab]{3,9}", "(", "[ab]{900}"], ids=["valid", "malformed", "too long"])
 def test_requests_leave_no_objects(regex: str) -> None:
     """Memory grows with new targets until the caches are full, and not with requests."""
-    fields: dict[str, Any] = {"model": "demo", "messages": MESSAGES, "max_tokens": 40}
+    fields: dict[str, Any] = {"model": "demo", "messages": MESSAGES, "max_tokens": 40, "seed": 1}
     fields["structured_outputs"] = {"regex": regex}
 
     async def main() -> list[int]:

@@ -22,7 +22,7 @@ from tests.serve.running import ANA, PERSON, Served, client_of, serving, tool
 def test_top_p_0_is_the_most_likely_token(real: Served) -> None:
     regex = {"structured_outputs": {"regex": "[a-z]{12}"}}
     [greedy] = answers(real, extra_body=regex, temperature=0)
-    assert {*answers(real, extra_body=regex, temperature=1, top_p=0, n=4)} == {greedy}
+    assert {*answers(real, extra_body=regex, temperature=1, top_p=0, n=4, seed=1)} == {greedy}
     assert len({*answers(real, extra_body=regex, temperature=1, n=4, seed=1)}) == 4
 
 
@@ -34,7 +34,7 @@ def test_logit_bias_moves_logits_and_the_mask_still_decides(real: Served) -> Non
     # One letter: a longer token that begins with "q" has a bias of its own.
     one = {"structured_outputs": {"regex": "[q-z]"}}
     assert answers(real, extra_body=one, logit_bias={letter: 100}) == ["q"]
-    assert "q" not in answers(real, extra_body=one, logit_bias={letter: -100}, temperature=1, n=16)
+    assert "q" not in answers(real, extra_body=one, logit_bias={letter: -100}, temperature=1, n=16, seed=1)
     assert answers(real, extra_body=regex, logit_bias={letter: 0}) == answers(real, extra_body=regex)
 
 
@@ -227,7 +227,13 @@ def test_min_tokens_forbids_the_end_of_free_text(real: Served, stream: bool) -> 
     assert count() < 30 <= count(min_tokens=30) <= 40
     assert count(min_tokens=40) == 40
     completion = client.completions.create(
-        model="demo", prompt="Ana is 34.", max_tokens=40, n=2, temperature=1, extra_body={"min_tokens": 30}
+        model="demo",
+        prompt="Ana is 34.",
+        max_tokens=40,
+        n=2,
+        temperature=1,
+        seed=1,
+        extra_body={"min_tokens": 30},
     )
     assert 60 <= completion.usage.completion_tokens <= 80
 

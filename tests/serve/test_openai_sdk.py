@@ -149,6 +149,7 @@ def test_log_probabilities_are_those_among_the_allowed_tokens(random: Served) ->
         logprobs=True,
         top_logprobs=20,
         temperature=0.7,
+        seed=1,
         extra_body={"structured_outputs": {"regex": "[a-d]x"}, "repetition_penalty": 1.3},
     )
     first, second = chat.choices[0].logprobs.content
