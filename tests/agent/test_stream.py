@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from contextlib import suppress
 from typing import Annotated, Any
 
@@ -150,8 +149,11 @@ def test_a_stream_gives_the_result_of_a_run(seed: int) -> None:
 
 
 def test_a_cancelled_stream_frees_the_model() -> None:
+    started, release = threading.Event(), threading.Event()
+
     def slow(prompt: str) -> str:
-        time.sleep(0.5)
+        started.set()
+        release.wait(60)
         return "late"
 
     async def main() -> None:
@@ -162,8 +164,10 @@ def test_a_cancelled_stream_frees_the_model() -> None:
                 pass
 
         task = asyncio.create_task(read())
-        await asyncio.sleep(0.05)
+        while not started.is_set():
+            await asyncio.sleep(0.001)
         task.cancel()
+        asyncio.get_running_loop().call_later(0.05, release.set)
         with pytest.raises(asyncio.CancelledError):
             await task
         await stream.aclose()

@@ -187,8 +187,8 @@ from structkit.testing import RandomModel
 model = RandomModel(1)
 options = {"max_tokens": 100_000, "include_schema": False}
 sk.extract(model, "x", bool)
-print("ready", flush=True)
 try:
+    print("ready", flush=True)
     sk.extract_many(model, ["x"] * 40, Annotated[list[str], MinLen(5_000)], **options)
 except KeyboardInterrupt:
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -63,7 +63,8 @@ def resources() -> CallToolResult:
 
 @server.tool()
 async def slow(seconds: float, note: str) -> str:
-    """Sleep; write a file on cancellation."""
+    """Sleep; write to the log at the begin, and on cancellation."""
+    print(f"begun {note}", file=sys.stderr, flush=True)
     try:
         await anyio.sleep(seconds)
     except BaseException:

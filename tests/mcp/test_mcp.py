@@ -117,12 +117,13 @@ def test_an_error_is_reported_to_the_model(server: Connection) -> None:
 
 
 def test_a_call_that_times_out_is_cancelled(stdio: Connection) -> None:
-    agent = agent_of(stdio, call("slow", seconds=60, note="late"), timeout=0.3)
-    assert agent.run("Go.").calls[0].error == "the call did not return within 0.3 seconds"
+    agent = agent_of(stdio, call("slow", seconds=60, note="late"), timeout=1)
+    assert agent.run("Go.").calls[0].error == "the call did not return within 1 seconds"
 
     async def main() -> None:
         task = asyncio.create_task(agent_of(stdio, call("slow", seconds=60, note="early")).arun("Go."))
-        await asyncio.sleep(0.5)
+        while "begun early" not in stdio.log:
+            await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -91,7 +91,9 @@ def client_of(served: Served, key: str = "none", path: str = "/v1") -> Any:
 
 
 @contextmanager
-def serving(model: LogitsModel | Sequence[str], **config: object) -> Iterator[Served]:
+def serving(
+    model: LogitsModel | Sequence[str], *, shutdown_seconds: int = 1, **config: object
+) -> Iterator[Served]:
     """Serve a model, or one that writes given texts."""
     served = ScriptedModel(model) if isinstance(model, Sequence) else model
     config = {"name": "demo", "default_temperature": 0.0, **config}
@@ -101,7 +103,7 @@ def serving(model: LogitsModel | Sequence[str], **config: object) -> Iterator[Se
         uvicorn.Config(
             create_app(served, ServerConfig(**config)),  # type: ignore[arg-type]
             log_level="critical",
-            timeout_graceful_shutdown=1,
+            timeout_graceful_shutdown=shutdown_seconds,
             ws="none",
             server_header=False,
         )

@@ -39,7 +39,7 @@ LONG = {
 
 @pytest.fixture(scope="module")
 def random() -> Iterator[Served]:
-    with serving(RandomModel(seed=3, brevity=2.0), max_body=5_000, body_timeout=0.3) as served:
+    with serving(RandomModel(seed=3, brevity=2.0), max_body=5_000) as served:
         yield served
 
 
@@ -123,7 +123,10 @@ def test_errors_of_the_router_have_the_same_shape(
 
 
 def test_half_a_request_is_given_up(random: Served) -> None:
-    with send(random, {"model": "demo"}, length=3_000) as connection:
+    with (
+        serving(random.model, body_timeout=0.1) as served,
+        send(served, {"model": "demo"}, length=3_000) as connection,
+    ):
         assert connection.recv(1_000).startswith(b"HTTP/1.1 408")
 
 
@@ -309,7 +312,7 @@ def test_metrics_need_the_key_and_health_does_not() -> None:
 
 
 def test_a_server_that_stops_completes_answers_in_time() -> None:
-    with serving(RandomModel(seed=3, brevity=2.0), max_tokens=4_000) as served:
+    with serving(RandomModel(seed=3, brevity=2.0), max_tokens=4_000, shutdown_seconds=30) as served:
         answers: list[httpx2.Response] = []
         body: dict[str, object] = {"model": "demo", "messages": ANA, "max_tokens": 4_000}
         body |= {"structured_outputs": {"regex": "[a-z]{4000}"}}
@@ -317,7 +320,7 @@ def test_a_server_that_stops_completes_answers_in_time() -> None:
         thread.start()
         eventually(lambda: SCHEDULERS.of(served.model).active_rows > 0)
         served.server.should_exit = True
-        thread.join(30)
+        thread.join(60)
     assert len(answers[0].json()["choices"][0]["message"]["content"]) == 4000
 
 

@@ -169,19 +169,19 @@ def test_an_agent_as_a_tool_has_the_time_that_is_left() -> None:
 
     def slow(context: sk.Context[None]) -> str:
         seen.append(context.seconds_left)
-        time.sleep(0.4)
+        time.sleep(1.2)
         return "slow"
 
     inner = sk.Agent(ScriptedModel([call("slow")] * 6 + ["x"], strict=False), tools=[slow], on_limit="answer")
     outer = sk.Agent(
         ScriptedModel([call("helper", prompt="a"), "ok"], strict=False),
         tools=[inner.as_tool("helper")],
-        timeout=0.6,
+        timeout=2,
         on_limit="answer",
     )
     assert outer.run("x").value is not None
     assert 1 <= len(seen) < 5
-    assert all(each is not None and each <= 0.6 for each in seen)
+    assert all(each is not None and each <= 2 for each in seen)
 
 
 def _never() -> str:
@@ -204,7 +204,10 @@ def test_no_tool_is_waited_for_when_the_time_is_over(
     script = ["[" + ", ".join([call("f")] * count) + "]" if count > 1 else call("f"), "ok"]
     tools = [sk.tool(function, name="f", timeout=10)]
     agent = sk.Agent(ScriptedModel(script, strict=False), tools, max_parallel_calls=2, on_limit="answer")
-    limits, begun = sk.UsageLimits(timeout=0.1), time.perf_counter()
+    limits, begun = (
+        sk.UsageLimits(timeout=1),
+        time.perf_counter(),
+    )  # time to write the calls on a busy machine
     result = (
         agent.run("x", usage_limits=limits)
         if run == "run"

@@ -16,12 +16,12 @@ from tests.agent.run.test_execute import RUNS, agent_of, call
 def test_a_call_of_a_sequential_tool_runs_alone(is_async: bool) -> None:
     running: set[str] = set()
     seen: list[tuple[str, set[str]]] = []
-    both = threading.Barrier(2)
+    both = threading.Barrier(2, timeout=60)
 
     def read(place: str) -> str:
         running.add(place)
         if place in ("a", "b"):
-            both.wait(20)  # calls between those of sequential tools run concurrently
+            both.wait()  # calls between those of sequential tools run concurrently
         seen.append((place, set(running)))
         running.discard(place)
         return place
@@ -87,7 +87,7 @@ def test_calls_after_a_sequential_call_that_took_all_the_time_are_not_executed()
         script=[script],
         strict=False,
         max_parallel_calls=2,
-        timeout=0.5,
+        timeout=2,
         on_limit="answer",
     )
     calls = agent.run("x").calls

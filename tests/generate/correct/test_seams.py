@@ -48,10 +48,10 @@ def answering(
         yield reply.removesuffix(BREAK)
         if reply.endswith(BREAK):
             if slow:
-                time.sleep(5)
+                time.sleep(20)
             raise OSError("the line is down")
 
-    model = sk.from_function(function, timeout=0.2 if slow else 60)
+    model = sk.from_function(function, timeout=1 if slow else 60)
     return sk.generate(model, "?", target, **options), texts
 
 
@@ -115,7 +115,7 @@ def test_a_model_that_writes_a_character_at_a_time_goes_on() -> None:
 
 
 def test_no_time_is_left_to_write_a_word_again() -> None:
-    result, _ = answering(Person, ['Ana", "age": 12' + BREAK], slow=True, timeout=0.1, finish="shortest")
+    result, _ = answering(Person, ['Ana", "age": 12' + BREAK], slow=True, timeout=0.9, finish="shortest")
     assert (result.value.age, result.trace.forced_fields) == (12, ("age",))
 
 

@@ -353,13 +353,13 @@ def test_the_attempt_from_the_start_has_the_time_that_is_left() -> None:
     def slow(value: list[int]) -> list[int]:
         if len(refused) < 2:
             refused.append(value)
-            time.sleep(1.0 if len(refused) == 1 else 0)
+            time.sleep(2.0 if len(refused) == 1 else 0)
             raise ValueError("no")
         return value
 
     model = ScriptedModel(["[1, 2]", "[3, 4]", "[5, 6]"], strict=False)
     target = Annotated[list[int], AfterValidator(slow)]
-    result = sk.generate(model, "x", target, timeout=1, retries=2)
+    result = sk.generate(model, "x", target, timeout=2, retries=2)
     assert result.attempts == ("[1, 2]", "[]", "[5]")  # the shortest that was not refused
 
 

@@ -57,7 +57,7 @@ class _SlowSession:
 
 
 def test_the_event_loop_goes_on_and_a_model_takes_one_sequence_at_a_time() -> None:
-    model = _Slow(0.002)
+    model = _Slow(0.02)
 
     async def main() -> int:
         beats = 0

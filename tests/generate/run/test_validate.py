@@ -256,9 +256,10 @@ def test_sync_calls_await_validators_on_a_loop_of_their_own_and_inside_a_running
 
 
 def test_cancelling_the_call_cancels_its_validator() -> None:
-    ended = threading.Event()
+    started, ended = threading.Event(), threading.Event()
 
     async def wait(value: object) -> None:
+        started.set()
         try:
             await asyncio.sleep(60)
         finally:
@@ -266,7 +267,8 @@ def test_cancelling_the_call_cancels_its_validator() -> None:
 
     async def main() -> None:
         task = asyncio.create_task(sk.aextract(ScriptedModel(["1"]), "x", int, validate=wait))
-        await asyncio.sleep(0.3)
+        while not started.is_set():
+            await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -279,7 +281,10 @@ def test_cancelling_the_call_cancels_its_validator() -> None:
 
 
 def test_closing_a_stream_cancels_its_validator() -> None:
+    started = threading.Event()
+
     async def wait(value: object) -> None:
+        started.set()
         await asyncio.sleep(60)
 
     async def main() -> None:
@@ -289,7 +294,8 @@ def test_closing_a_stream_cancels_its_validator() -> None:
                     pass
 
         task = asyncio.create_task(read())
-        await asyncio.sleep(0.3)
+        while not started.is_set():
+            await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -433,6 +439,6 @@ def test_the_samples_of_one_prompt_are_validated_separately() -> None:
         if value % 2 == 0:
             raise sk.Retry("an odd number")
 
-    results = sk.generate(model, "x", int, n=2, temperature=1, validate=odd)
+    results = sk.generate(model, "x", int, n=2, temperature=1, seed=1, validate=odd)
     assert all(result.value % 2 for result in results)
     assert len(seen) == sum(len(result.attempts) for result in results)

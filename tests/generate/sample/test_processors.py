@@ -104,9 +104,8 @@ def test_suppress_checks_its_tokens(tokens: Any, error: type[Exception]) -> None
 
 def test_suppress_takes_any_iterable() -> None:
     suppress = Suppress(iter([*b"aeiou"]))  # type: ignore[arg-type]
-    for result in sk.generate(
-        RandomModel(1, BYTES), "x", sk.Regex("[a-z]{20}"), processors=[suppress], n=3, temperature=1.0
-    ):
+    target, options = sk.Regex("[a-z]{20}"), {"temperature": 1.0, "seed": 1}
+    for result in sk.generate(RandomModel(1, BYTES), "x", target, processors=[suppress], n=3, **options):
         assert not set("aeiou") & set(result.text)
 
 
@@ -176,7 +175,7 @@ def test_a_value_is_complete_after_a_timeout() -> None:
     assert result.text == "{}"
     assert result.finish_reason == "budget"
     endless = ScriptedModel(['"' + 100_000 * "a" + '"'], SMALL, strict=False)
-    result = sk.generate(endless, "x", str, timeout=0.05, max_tokens=100_000)
+    result = sk.generate(endless, "x", str, timeout=0.5, max_tokens=100_000)
     assert result.finish_reason == "budget"
     assert set(result.value) == {"a"}
 

@@ -70,7 +70,7 @@ def demo() -> Any:
 @pytest.fixture(autouse=True)
 def nothing_is_left(demo: Any) -> Iterator[None]:
     yield
-    deadline = time.perf_counter() + 10
+    deadline = time.perf_counter() + 60
     while not SCHEDULERS.of(demo).is_idle and time.perf_counter() < deadline:
         gc.collect()
         time.sleep(0.01)

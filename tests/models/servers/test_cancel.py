@@ -112,7 +112,7 @@ def leave_stream(model: TextModel, server: Silent) -> None:
 
 def time_out(model: TextModel, server: Silent) -> None:
     with suppress(sk.GenerationError):
-        sk.extract(model, "one", Target, timeout=0.3)
+        sk.extract(model, "one", Target, timeout=1)
 
 
 @pytest.mark.long(every=5)
