@@ -34,7 +34,7 @@ def _endless(read: list[int]) -> Iterator[str]:
         yield PEOPLE[number % len(PEOPLE)]
 
 
-@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize("size", [pytest.param(1, marks=pytest.mark.long), 4])
 def test_an_endless_source_is_read_as_rows_become_free(demo, size: int) -> None:
     read: list[int] = []
     expected = sk.extract_many(demo, PEOPLE, int)

@@ -310,6 +310,7 @@ def test_large_counts_are_small(text: str) -> None:
     assert len(guide.automaton.rule_of) < 20_000
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize(
     ("rule", "texts"),
     [

@@ -134,6 +134,7 @@ def test_labelled_texts(language: str) -> None:
         LANGUAGES[language][1](text)
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("language", VALID)
 def test_a_large_budget_forbids_nothing(language: str) -> None:
     free, limited = (np.zeros(VOCABULARY.mask_words, np.uint32) for _ in range(2))

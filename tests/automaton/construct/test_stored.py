@@ -87,6 +87,7 @@ def _texts(dfa: Dfa, count: int) -> list[bytes]:
     return texts
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("name", FORMAT_EXAMPLES)
 def test_a_stored_automaton_with_lengths_has_the_texts_with_these_lengths(name: str) -> None:
     every = FORMATS.get(name, Limits())

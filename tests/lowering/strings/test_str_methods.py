@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import unicodedata
+from functools import cache
 
 import pytest
 
@@ -15,14 +16,18 @@ from structkit.schema.ir.keywords import STR_METHODS
 from structkit.schema.ir.nodes import Format
 from tests.shared import cases
 
-LETTERS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 SAMPLES = cases(5_000, of=100_000)
+
+
+@cache
+def _letters() -> list[str]:
+    return [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 
 
 def _kinds() -> list[str]:
     """Return some characters of each combination of answers."""
     found: dict[tuple[object, ...], list[str]] = {}
-    for letter in LETTERS[:0x20000]:
+    for letter in _letters()[:0x20000]:
         answers = [getattr(letter, method)() for method in STR_METHODS]
         found.setdefault((unicodedata.category(letter), *answers), []).append(letter)
     return [letter for each in found.values() for letter in {each[0], each[-1]}]
@@ -42,7 +47,7 @@ def _pattern(method: str, *, negate: bool = False) -> re.Pattern[str]:
 @pytest.mark.parametrize("method", STR_METHODS)
 def test_texts_of_one_character(method: str, step: int, kinds: list[str]) -> None:
     pattern, expected = _pattern(method), getattr(str, method)
-    letters = [*kinds, *LETTERS[::step]]
+    letters = [*kinds, *_letters()[::step]]
     assert bool(pattern.fullmatch("")) is expected("")
     assert [each for each in letters if bool(pattern.fullmatch(each)) is not expected(each)] == []
 

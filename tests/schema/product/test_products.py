@@ -178,6 +178,7 @@ MANY = {
 }
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("name", MANY)
 def test_many_combinations_are_enforced(name: str) -> None:
     validator = jsonschema.Draft202012Validator(MANY[name])
