@@ -124,7 +124,8 @@ def test_generated_and_rejected_texts_are_found_and_shrunk() -> None:
 
 
 def test_the_same_seed_gives_the_same_report() -> None:
-    assert sk.check(Person, n=12, seed=3) == sk.check(Person, n=12, seed=3)
+    options = {"n": 12, "seed": 3, "seconds": 1_000.0}
+    assert sk.check(Person, **options) == sk.check(Person, **options)
 
 
 def test_a_check_that_tries_nothing_in_time_is_not_ok() -> None:
@@ -275,7 +276,7 @@ class Outer(BaseModel):
 @pytest.mark.parametrize("order", ["declared", "any"])
 def test_every_json_style_of_a_call(null: NullFields, whitespace: Whitespace, order: Order) -> None:
     count = cases(12, of=40)
-    report = sk.check(Outer, n=count, null=null, whitespace=whitespace, order=order)
+    report = sk.check(Outer, n=count, seconds=1_000, null=null, whitespace=whitespace, order=order)
     assert report.ok, str(report)
     assert report.validated > count // 2 and not report.note
 
