@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 
 from structkit.arguments.names import names_arguments
 from structkit.errors import LimitExceeded
 
-__all__ = ["Limits", "Work", "check_iterations"]
+__all__ = ["Limits", "Work", "check_iterations", "show_integer"]
 
 _MAX_INTEGER_DIGITS = 4_300
 """CPython's default limit on the digits of an integer converted from or to text (`sys.int_info`)."""
@@ -164,6 +165,17 @@ def check_iterations(count: int, limits: Limits, place: str | None = None) -> No
         LimitExceeded: That is beyond `Limits.iterations`.
     """
     if count > limits.iterations:
-        text = str(count)
-        least = text if len(text) <= _MAX_SHOWN_DIGITS else f"{text[:3]}... ({len(text)} digits)"
+        least = show_integer(count)
         raise LimitExceeded("iterations", limits.iterations, f"a repetition of at least {least}", place=place)
+
+
+def show_integer(value: int) -> str:
+    """Return a positive number for a message, however long it is.
+
+    >>> show_integer(1234), show_integer(10**5_000)
+    ('1234', '100... (5001 digits)')
+    """
+    digits = Decimal(value).adjusted() + 1
+    return (
+        str(value) if digits <= _MAX_SHOWN_DIGITS else f"{value // 10 ** (digits - 3)}... ({digits} digits)"
+    )

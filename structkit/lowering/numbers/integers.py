@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from functools import lru_cache
 
 from structkit.errors import LimitExceeded, UnsupportedKeyword
-from structkit.limits import Limits
+from structkit.limits import Limits, show_integer
 from structkit.regex.charset import DIGIT, char_class
 from structkit.regex.nodes import (
     EMPTY,
@@ -242,13 +243,13 @@ def multiples(
         first = -(-minimum // of) * of
         _digit_bounds(minimum, maximum, count, path)
         return choice(LiteralText(str(value)) for value in range(first, maximum + 1, of))
-    zeros = str(of)[1:]
+    zeros = "0" * Decimal(of).adjusted()  # the text of a longer number is refused by Python
     if of == 10 ** len(zeros):
         low = None if minimum is None else -(-minimum // of)
         high = None if maximum is None else maximum // of
         return _scaled(low, high, None if count is None else max(count - len(zeros), 1), zeros, path)
     if of > limits.states:
-        raise LimitExceeded("states", limits.states, f"the multiples of {of}", place=path)
+        raise LimitExceeded("states", limits.states, f"the multiples of {show_integer(of)}", place=path)
     return Intersection(
         integers(minimum, maximum, count, path=path), with_optional_minus(MultipleOf(of)), lookahead=_END
     )

@@ -141,7 +141,7 @@ def to_exact_decimal(fraction: Fraction) -> Decimal:
     while 10**shift % fraction.denominator:
         shift += 1
     digits = fraction.numerator * 10**shift // fraction.denominator
-    return Decimal((int(digits < 0), tuple(map(int, str(abs(digits)))), -shift))
+    return Decimal((int(digits < 0), Decimal(digits).as_tuple().digits, -shift))
 
 
 def as_fraction(value: object) -> Fraction:
