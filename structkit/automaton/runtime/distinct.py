@@ -373,6 +373,9 @@ def _differs(
     beginnings are walked.
     """
     automaton = unique.automaton
+    rule = automaton.rule_of[stack[0].state]
+    if len(stack) == 1 and not automaton.has_calls(rule) and automaton.counter_bounds[rule] == (0, -1):
+        return _differs_in_rule(automaton, stack[0].state, excluded, fuel)
     below: Frame | None = None
     for frame in reversed(stack):
         below = automaton.frame(frame.state, frame.count, below, frame.seen_texts)
@@ -397,6 +400,32 @@ def _differs(
             if after and (following is None or not following.startswith(longer)):
                 return True
             pending.append((after, longer))
+    return False
+
+
+def _differs_in_rule(automaton: Automaton, state: int, excluded: Sequence[bytes], fuel: Fuel | None) -> bool:
+    """Whether a rule without calls and without a counter can end, from a state, with a text not in `excluded`."""
+    classes = automaton.classes[automaton.rule_of[state]].tolist()
+    pending = [(state, 0, len(excluded), 0)]
+    while pending:
+        state, first, stop, length = pending.pop()
+        if fuel is not None:
+            fuel.reads -= _READS_PER_TEXT
+        is_excluded = first < stop and len(excluded[first]) == length
+        if automaton.final[state] and not is_excluded:
+            return True
+        first += is_excluded
+        row, left = automaton.row.item(state), sum(1 for _ in automaton.next_bytes([automaton.frame(state)]))
+        while first < stop:
+            byte = excluded[first][length]
+            after = bisect_left(excluded, byte + 1, first, stop, key=lambda text: text[length])
+            target = automaton.targets.item(row + classes[byte])
+            if target != DEAD:
+                left -= 1
+                pending.append((target >> OPERATION_BITS, first, after, length + 1))
+            first = after
+        if left:
+            return True
     return False
 
 
