@@ -26,6 +26,7 @@ from structkit.schema.ir.nodes import (
 
 __all__ = [
     "allowed_constants",
+    "constant_key",
     "lists_scalars",
     "possible_texts",
     "subtract_constants",
@@ -53,9 +54,9 @@ def without_other_constants(nodes: Sequence[Schema]) -> tuple[Schema, ...]:
     unions = [node for node in nodes if isinstance(node, Union) and _is_constant(node)]
     if len(unions) < 2:
         return tuple(nodes)
-    common = {_key(branch): branch for branch in unions[0].branches}
+    common = {constant_key(branch): branch for branch in unions[0].branches}
     for other in unions[1:]:
-        keys = set(map(_key, other.branches))
+        keys = set(map(constant_key, other.branches))
         common = {key: branch for key, branch in common.items() if key in keys}
     merged = union(common.values(), "no value is in all lists of values")
     first = nodes.index(unions[0])
@@ -107,8 +108,8 @@ def subtract_constants(left: Schema, right: Schema, reason: str) -> Schema | Non
         isinstance(left, Union) and isinstance(right, Union) and _is_constant(left) and _is_constant(right)
     ):
         return None
-    excluded = set(map(_key, right.branches))
-    return union((branch for branch in left.branches if _key(branch) not in excluded), reason)
+    excluded = set(map(constant_key, right.branches))
+    return union((branch for branch in left.branches if constant_key(branch) not in excluded), reason)
 
 
 def possible_texts(branches: Sequence[Schema], strings: String, oracle: StringOracle) -> dict[Schema, bool]:
@@ -145,7 +146,8 @@ def _is_constant(node: Union) -> bool:
     return all(isinstance(branch, Const) for branch in node.branches)
 
 
-def _key(node: Schema) -> object:
+def constant_key(node: Schema) -> object:
+    """Return the key of the value of a constant, see `canonical_key`; another node is its own key."""
     if not isinstance(node, Const):
         return node
     return _short_key(node.text) if len(node.text) < _SHORT else canonical_key(json.loads(node.text))
@@ -169,5 +171,5 @@ def values_of(node: Schema) -> set[object] | None:
     for branch in branches:
         if not isinstance(branch, Const):
             return None
-        found.add(_key(branch))
+        found.add(constant_key(branch))
     return found

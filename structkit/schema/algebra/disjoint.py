@@ -8,11 +8,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import combinations, pairwise, product, zip_longest
+from itertools import chain, combinations, pairwise, product, zip_longest
 from typing import TypeAlias
 
 from structkit.frozen import frozen
-from structkit.schema.algebra.constants import possible_texts, values_of
+from structkit.schema.algebra.constants import constant_key, possible_texts, values_of
 from structkit.schema.algebra.intersect_strings import intersect_strings
 from structkit.schema.algebra.membership import contains_value
 from structkit.schema.algebra.ranges import intersect_numbers
@@ -218,18 +218,22 @@ def _have_disjoint_property(
             branches, other_branches = _alternatives(key.value), _alternatives(other.value)
             if len(branches) * len(other_branches) > _MAX_COMPARISONS:
                 continue
-            values, other_values = values_of(key.value), values_of(other.value)
-            if values is not None and other_values is not None:
-                pay((len(values) + len(other_values)) / _PAIRS_PER_NODE)
-                if values.isdisjoint(other_values):
-                    return True
-                continue
-            pay(len(branches) * len(other_branches) / _PAIRS_PER_NODE)
-            if not any(
-                may_intersect(one, two, oracle, pay) for one, two in product(branches, other_branches)
+            constants, rest = _split(branches)
+            other_constants, other_rest = _split(other_branches)
+            pay((len(branches) + len(other_branches) + len(rest) * len(other_branches)) / _PAIRS_PER_NODE)
+            pay(len(constants) * len(other_rest) / _PAIRS_PER_NODE)
+            pairs = chain(product(rest, other_branches), product(constants, other_rest))
+            if set(map(constant_key, constants)).isdisjoint(map(constant_key, other_constants)) and not any(
+                may_intersect(one, two, oracle, pay) for one, two in pairs
             ):
                 return True
     return False
+
+
+def _split(nodes: Sequence[Schema]) -> tuple[list[Const], list[Schema]]:
+    """Return the constants, and the other nodes."""
+    constants = [node for node in nodes if isinstance(node, Const)]
+    return constants, [node for node in nodes if not isinstance(node, Const)]
 
 
 def _alternatives(node: Schema) -> tuple[Schema, ...]:
@@ -249,7 +253,7 @@ _TYPES_OF: Mapping[str, frozenset[type[Schema]]] = {
 }
 """The types of nodes with constants that begin with a character; other constants are numbers."""
 
-_BRANCHES_PER_NODE, _PAIRS_PER_NODE = 4, 200
+_BRANCHES_PER_NODE, _PAIRS_PER_NODE = 4, 50
 """Branches and alternatives of keys that are compared in the time in which a node is intersected."""
 
 _MAX_COMPARISONS = 1000
