@@ -8,6 +8,7 @@ from tests.hostile import (
     grammars,
     keywords,
     many,
+    mixtures,
     orders,
     patterns,
     shapes,
@@ -30,6 +31,7 @@ CASES = (
     *shapes.CASES,
     *types.CASES,
     *keywords.CASES,
+    *mixtures.CASES,
 )
 
 BEYOND = frozenset(
@@ -55,6 +57,14 @@ BEYOND = frozenset(
         "shapes: oneOf of 200 with optional tags",
         "shapes: oneOf that fans out, 30 levels",
         "types: model of 400 fields of one model",
+        "mixtures: distinct texts of a format or a lookahead, 60",
+        "mixtures: distinct texts of 120 counts, 20",
+        "mixtures: distinct texts of optional groups, 30 deep",
+        "mixtures: distinct sets of distinct sets, 40",
+        "mixtures: oneOf of 40 sets of formats",
+        "mixtures: objects that meet a union of 30, 40 keys of 30 numbers",
+        "mixtures: Literal of 50,000 numbers",
+        "mixtures: generic models, 90 deep",
     }
 )
 """A ratchet: these are not to become more."""

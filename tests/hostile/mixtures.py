@@ -1,0 +1,221 @@
+"""Targets in which parts of different features meet: formats, distinct items, references, names of keys, types."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, Generic, Literal, Optional, TypeVar, Union
+
+from pydantic import BaseModel, Field, Json, create_model
+
+import structkit as sk
+from tests.hostile.case import Case, schema, union
+
+__all__ = ["CASES"]
+
+_INTEGER = {"type": "integer"}
+
+_FORMATS = (
+    "date",
+    "time",
+    "date-time",
+    "uuid",
+    "ipv4",
+    "ipv6",
+    "email",
+    "hostname",
+    "uri",
+    "duration",
+    "json-pointer",
+    "uri-reference",
+)
+
+T = TypeVar("T")
+
+
+class _Box(BaseModel, Generic[T]):
+    value: T
+    other: Optional[T] = None
+
+
+def _text(**keywords: object) -> dict[str, object]:
+    return schema(type="string", **keywords)
+
+
+def _set(items: object, **keywords: object) -> dict[str, object]:
+    return schema(type="array", items=items, uniqueItems=True, **keywords)
+
+
+def _all(properties: dict[str, object], **keywords: object) -> dict[str, object]:
+    """An object that requires its properties."""
+    return union(properties=properties, required=list(properties), **keywords)
+
+
+def _ring(count: int, make: Callable[[int, object], object]) -> dict[str, object]:
+    """Definitions, each of which refers to the next, and the last to the first."""
+    found = {f"r{n}": make(n, {"$ref": f"#/$defs/r{(n + 1) % count}"}) for n in range(count)}
+    return {"$defs": found, "$ref": "#/$defs/r0"}
+
+
+def _distinct_in_ring(format: str) -> dict[str, object]:
+    return _ring(
+        6,
+        lambda n, after: {
+            "oneOf": [
+                {"type": "null"},
+                _set(_text(format=format, maxLength=40 - n, minLength=n), minItems=2),
+                _all({"next": after, f"t{n}": {"const": n}}),
+            ]
+        },
+    )
+
+
+def _ring_of_keys(count: int, make: Callable[[int], dict[str, object]]) -> dict[str, object]:
+    return union(
+        properties={f"k{n}": _INTEGER for n in range(count)},
+        dependentSchemas={f"k{n}": make(n) for n in range(count)},
+    )
+
+
+def _extended(count: int) -> dict[str, object]:
+    """A chain of documents with one dynamic anchor."""
+    found = {
+        f"d{n}": {
+            "$id": f"l{n}",
+            "$dynamicAnchor": "n",
+            **union(properties={f"p{n}": {"$dynamicRef": "#n"}}),
+            **({"$ref": f"l{n + 1}"} if n + 1 < count else {}),
+        }
+        for n in range(count)
+    }
+    return {"$id": "http://example.com/r", "$ref": "l0", "$defs": found}
+
+
+def _compared(objects: int, keys: int, numbers: int) -> dict[str, object]:
+    """A union of objects that meets an object: few values of the lists of each key are equal, and the last are."""
+
+    def make(sign: int, **keywords: object) -> dict[str, object]:
+        values = {"anyOf": [*({"const": sign * n} for n in range(1, numbers)), _text(pattern="^z")]}
+        return _all({f"k{n}": values for n in range(keys)}, **keywords)
+
+    return {"allOf": [{"anyOf": [make(1, maxProperties=keys + n) for n in range(objects)]}, make(-1)]}
+
+
+def _models(count: int, *, tagged: bool) -> Any:
+    models = (
+        create_model(f"M{n}", kind=(Literal[f"k{n}"], ...))
+        if tagged
+        else create_model(f"M{n}", **{f"f{n}": (int, ...)})
+        for n in range(count)
+    )
+    return Union[tuple(models)]
+
+
+def _boxes(depth: int) -> Any:
+    found: Any = int
+    for _ in range(depth):
+        found = _Box[found]
+    return found
+
+
+_CASES: dict[str, Callable[[], Any]] = {
+    **{f"distinct texts of {each} in a ring": partial(_distinct_in_ring, each) for each in _FORMATS},
+    "distinct texts of all formats, 200": lambda: _set({"anyOf": [_text(format=f) for f in _FORMATS]}, minItems=200),
+    "distinct objects of two formats, 100": lambda: _set(
+        _all({"a": _text(format="date"), "b": _text(format="uuid")}, additionalProperties=False), minItems=100
+    ),
+    "distinct texts of a format or a lookahead, 60": lambda: _set(
+        {"anyOf": [_text(format="date"), _text(pattern=r"^(?=.*\d)[a-z0-9]{3,9}$")]}, minItems=60
+    ),
+    "distinct texts of 120 counts, 20": lambda: _set(
+        _text(pattern="^(" + "|".join(f"w{n}.{{1,{n + 1}}}" for n in range(120)) + ")$"), minItems=20
+    ),
+    "distinct texts of optional groups, 30 deep": lambda: _set(
+        _text(pattern="^" + "(a" * 30 + ")?" * 30 + "$"), minItems=25
+    ),
+    "distinct sets of distinct sets, 40": lambda: _set(
+        _set(_set({"enum": [0, 1, 2]}), minItems=3), minItems=40
+    ),
+    "distinct objects of optional keys, 300": lambda: _set(
+        union(properties={f"k{n}": {"type": "boolean"} for n in range(8)}, additionalProperties=False), minItems=300
+    ),
+    "distinct multiples of 0.0003, 300": lambda: _set(
+        schema(type="number", multipleOf=0.0003, minimum=-1e9, maximum=1e9), minItems=300
+    ),
+    "oneOf of 40 sets of formats": lambda: {
+        "oneOf": [
+            _set(_text(format=_FORMATS[n % 12], maxLength=60 + n), minItems=n + 1, maxItems=n + 1) for n in range(40)
+        ]
+    },
+    "names with lookbehinds and a format, 40": lambda: union(
+        propertyNames={"allOf": [{"pattern": "^(?!x)[a-z]{1,20}(?<!y)$"}, {"format": "hostname"}]}, minProperties=40
+    ),
+    "names in one of 30 lookaheads": lambda: union(
+        propertyNames={"oneOf": [{"pattern": f"^(?=.*{chr(97 + n % 26)}).{{{n + 1}}}$"} for n in range(30)]},
+        minProperties=5,
+    ),
+    "names outside a format, and patterns of formats": lambda: union(
+        propertyNames={"not": {"format": "date"}},
+        patternProperties={f"^{n}.*[0-9]$": {"format": each} for n, each in enumerate(_FORMATS)},
+        minProperties=3,
+    ),
+    "9 lookaheads of keys, with sets": lambda: union(
+        patternProperties={
+            f"(?=.*{each}).{{2,}}": _set({"enum": list(range(n + 3))}) for n, each in enumerate("abcdefghi")
+        },
+        minProperties=2,
+    ),
+    "dependentSchemas in a ring of 100": lambda: _ring_of_keys(100, lambda n: {"required": [f"k{(n + 1) % 100}"]}),
+    "dependentSchemas in a ring of 60, counted": lambda: _ring_of_keys(
+        60, lambda n: {"required": [f"k{(n + 1) % 60}"], "minProperties": n % 5}
+    ),
+    "dependentSchemas in a ring of 30, negated": lambda: _ring_of_keys(
+        30, lambda n: {"not": {"required": [f"k{(n + 7) % 30}", f"k{(n + 3) % 30}"]}}
+    ),
+    "dynamicRef through 300 documents": lambda: _extended(300),
+    "contains in a ring": lambda: _ring(
+        12,
+        lambda n, after: schema(
+            type="array", items={"anyOf": [after, _INTEGER]}, contains={"const": n}, minContains=2
+        ),
+    ),
+    "unevaluatedProperties in a ring": lambda: _ring(
+        20,
+        lambda n, after: union(
+            properties={f"k{n}": after},
+            anyOf=[{"required": [f"k{n}"]}, {"properties": {f"o{n}": _INTEGER}}],
+            unevaluatedProperties=False,
+        ),
+    ),
+    "objects that meet a union of 30, 40 keys of 30 numbers": lambda: _compared(30, 40, 30),
+    "multiples of a millionth, to 1e55": lambda: schema(type="number", multipleOf=1e-6, minimum=-1e55, maximum=1e55),
+    "multiples of 1e-300": lambda: schema(type="number", multipleOf=1e-300, minimum=0, maximum=1e300),
+    "allOf of multiples of 2 to 40": lambda: {"allOf": [schema(type="integer", multipleOf=n) for n in range(2, 41)]},
+    "no multiples of 2 to 40": lambda: schema(
+        type="integer", not_={"anyOf": [{"multipleOf": n} for n in range(2, 41)]}, minimum=0, maximum=10**30
+    ),
+    "oneOf of multiples of 2 to 14": lambda: {"oneOf": [schema(type="integer", multipleOf=n) for n in range(2, 15)]},
+    "Literal of 50,000 texts": lambda: Literal[tuple(f"value {n}" for n in range(50_000))],
+    "Literal of 50,000 numbers": lambda: Literal[tuple(n**3 for n in range(50_000))],
+    "set of 4,999 of 5,000 texts": lambda: Annotated[
+        set[Literal[tuple(f"v{n}" for n in range(5_000))]], Field(min_length=4_999)  # type: ignore[misc]
+    ],
+    "union of 50 Literals of 1,000": lambda: Union[
+        tuple(Literal[tuple(f"{k} {n}" for n in range(1_000))] for k in range(50))
+    ],
+    "generic models, 40 deep": lambda: _boxes(40),
+    "generic models, 90 deep": lambda: _boxes(90),
+    "union of 1,000 tagged models": lambda: _models(1_000, tagged=True),
+    "union of 1,000 models": lambda: _models(1_000, tagged=False),
+    "Json of lists of Json of dates": lambda: Json[
+        list[Json[Annotated[set[datetime.date], Field(min_length=30)]]]  # type: ignore[type-arg]
+    ],
+    "dict of 50 dates to sets of 10 times": lambda: Annotated[
+        dict[datetime.date, Annotated[set[datetime.time], Field(min_length=10)]], Field(min_length=50)
+    ],
+    "Choice of 60,000": lambda: sk.Choice([f"c{n}" for n in range(60_000)]),
+}  # fmt: skip
+
+
+CASES = tuple(Case("mixtures", name, make) for name, make in _CASES.items())
