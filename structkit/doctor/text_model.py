@@ -206,8 +206,9 @@ def _check_value(model: TextModel) -> Check:
         remedy = "describe the answer in the prompt, or use a larger model"
         return Check(name="value", status="no", found=error.message, remedy=remedy)
     seconds = time.perf_counter() - started
-    corrections = result.trace.corrections
-    found = f"{result.text[:60]}, {result.guarantee}, {corrections} corrections, {seconds:.2f} s"
+    count = result.trace.corrections
+    corrections = f"{count} correction{'s' * (count != 1)}"
+    found = f"{result.text[:60]}, {result.guarantee}, {corrections}, {seconds:.2f} s"
     return Check(name="value", status="yes", found=found)
 
 

@@ -81,12 +81,12 @@ def walk(automaton: Automaton, choose: random.Random) -> str:
 
 
 def shortest_rest(automaton: Automaton, frames: frozenset[Frame]) -> str | None:
-    """Return a shortest text after which the frames accept; `None` if there is none of up to 12 letters."""
+    """Return a shortest text after which the frames accept; `None` if there is none of up to 16 letters."""
     found, pending = {frames}, [(frames, "")]
     for frames, text in pending:
         if automaton.is_accepting(frames):
             return text
-        for letter in "abc " if len(text) < 12 else "":
+        for letter in "abc " if len(text) < 16 else "":
             after = automaton.step(frames, ord(letter))
             if after and after not in found:
                 found.add(after)

@@ -40,8 +40,7 @@ __all__ = ["DeviceMap", "TransformersModel", "TransformersSession", "from_transf
 DeviceMap: TypeAlias = "str | Mapping[str, str | int | torch.device] | int | torch.device"
 """The places of the parts of a model, as transformers takes them."""
 
-_SUFFIXES = {".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".onnx", ".ggml"}
-"""The ends of files that are a part of a model, or a model of another library."""
+_WEIGHT_SUFFIXES = ".gguf", ".ggml", ".safetensors", ".bin", ".ckpt", ".onnx"
 
 _CONTEXT_NAMES = ("max_position_embeddings", "n_positions", "max_sequence_length", "max_seq_len")
 
@@ -414,7 +413,8 @@ def _resolve_folder(name_or_folder: str | Path) -> str | Path:
 
 def _names_file(path: Path) -> bool:
     """Return whether a path ends as files of weights do, and as names on the Hub do not."""
-    return path.suffix.lower() in _SUFFIXES or closest_name(path.suffix.lower(), [".gguf"]) is not None
+    suffix = path.suffix.lower()
+    return suffix in _WEIGHT_SUFFIXES or closest_name(suffix, [".gguf", ".safetensors"]) is not None
 
 
 def _device(device: str | None) -> torch.device:

@@ -150,7 +150,7 @@ def test_an_address_that_is_none() -> None:
             sk.load(address)
 
 
-@pytest.mark.parametrize("name", ["model.ggf", "org/model.GGUFF", "model.safetensors", "old.bin"])
+@pytest.mark.parametrize("name", ["model.ggf", "org/model.GGUFF", "org/model.safetensor", "old.bin"])
 def test_a_name_of_a_file_is_not_looked_up_on_the_hub(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
