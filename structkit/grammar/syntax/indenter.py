@@ -10,7 +10,7 @@ from structkit.grammar.rules.cfg import Terminal
 from structkit.grammar.rules.layout import MAX_INDENT, line_columns
 from structkit.grammar.rules.lexing import Indenting
 
-__all__ = ["indenter_fault", "indenter_of", "read_indenter"]
+__all__ = ["indenter_fault", "indenter_of", "read_indenter", "shared_indenter_of"]
 
 _METHODS = ("process", "_process", "handle_NL", "always_accept")
 _NAMES = ("NL_type", "INDENT_type", "DEDENT_type", "OPEN_PAREN_types", "CLOSE_PAREN_types", "tab_len")
@@ -50,12 +50,8 @@ def read_indenter(postlex: object) -> Indenting:
 
 
 def indenter_of(indenting: Indenting) -> Any:
-    """Return an object of `lark.indenter.Indenter`; each text has its own columns, so that threads can share it."""
+    """Return an object of `lark.indenter.Indenter`."""
     from lark.indenter import Indenter
-
-    def process(self: Any, stream: Iterator[Any]) -> Iterator[Any]:
-        found: Iterator[Any] = Indenter.process(copy(self), stream)  # type: ignore[no-untyped-call]
-        return found
 
     values = (
         indenting.newline,
@@ -65,7 +61,18 @@ def indenter_of(indenting: Indenting) -> Any:
         list(indenting.closing),
         indenting.tab_length,
     )
-    return type("Indenter", (Indenter,), {**dict(zip(_NAMES, values, strict=True)), "process": process})()
+    return type("Indenter", (Indenter,), dict(zip(_NAMES, values, strict=True)))()
+
+
+def shared_indenter_of(indenting: Indenting) -> Any:
+    """Return an indenter for several threads: each text has its own columns and brackets."""
+    plain = indenter_of(indenting)
+
+    def process(self: Any, stream: Iterator[Any]) -> Iterator[Any]:
+        found: Iterator[Any] = copy(plain).process(stream)
+        return found
+
+    return type("Indenter", (type(plain),), {"process": process})()
 
 
 def indenter_fault(indenting: Indenting, terminals: Mapping[str, Terminal]) -> tuple[str, str] | None:

@@ -24,7 +24,7 @@ from structkit.grammar.syntax.expansions import (
 from structkit.grammar.syntax.expressions import Source
 from structkit.grammar.syntax.grammar_errors import GrammarErrors
 from structkit.grammar.syntax.holes import Hole, hole_terminal, lark_definitions
-from structkit.grammar.syntax.indenter import indenter_fault, indenter_of
+from structkit.grammar.syntax.indenter import indenter_fault, shared_indenter_of
 from structkit.grammar.syntax.lalr import (
     NamedProduction,
     ParserTable,
@@ -217,7 +217,7 @@ class LarkGrammar:
             priority=options.priority,
             maybe_placeholders=options.maybe_placeholders,
             g_regex_flags=options.g_regex_flags,
-            postlex=None if options.indenter is None else indenter_of(options.indenter),
+            postlex=None if options.indenter is None else shared_indenter_of(options.indenter),
             propagate_positions=True,
             source_path=source,
         )
