@@ -311,6 +311,20 @@ def test_tokens_are_those_of_the_model() -> None:
     )
 
 
+def test_the_profile_has_the_length_of_the_context() -> None:
+    if "profile" not in ChatStructkit.model_fields:
+        pytest.skip("needs langchain-core 1.1")
+    model = sk.load()
+    assert ChatStructkit(model=model).profile == {
+        "name": "demo",
+        "tool_calling": True,
+        "max_input_tokens": model.context_length,
+    }
+    of_texts = ChatStructkit(model=sk.from_function(lambda text: text, context_length=1_000)).profile
+    assert of_texts is not None and "max_input_tokens" not in of_texts
+    assert ChatStructkit(model=model, profile={"max_input_tokens": 7}).profile == {"max_input_tokens": 7}
+
+
 def test_a_schema_is_needed() -> None:
     nothing: Any = None
     with pytest.raises(sk.GenerationError, match=r"pass dict\[str, object\]"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -34,6 +34,9 @@ from structkit.generate.run.events import TextDelta
 from structkit.integrations.langchain.conversation import prompt_of, read_messages, reply_of, usage_of
 from structkit.integrations.langchain.language import NO_LIMIT, choice_of, read_language, schema_of
 from structkit.lru_cache import LruCache
+
+if TYPE_CHECKING:
+    from langchain_core.language_models.model_profile import ModelProfile
 
 __all__ = ["ChatStructkit"]
 
@@ -100,6 +103,14 @@ class ChatStructkit(BaseChatModel):
     @property
     def _identifying_params(self) -> dict[str, Any]:
         return {"model": self.model.name, **self.options}
+
+    def _resolve_model_profile(self) -> ModelProfile:
+        """Return what LangChain asks about a model: a summary of the history begins at a part of the context."""
+        found: ModelProfile = {"name": self.model_name, "tool_calling": True}
+        length = getattr(self.model, "context_length", None)
+        if length is not None and hasattr(self.model, "encode_text"):  # that of a model of texts is in bytes
+            found["max_input_tokens"] = length
+        return found
 
     def get_token_ids(self, text: str) -> list[int]:
         """Return the tokens of a text, which LangChain counts, as in `trim_messages`.
