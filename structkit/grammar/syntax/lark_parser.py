@@ -46,7 +46,7 @@ def bounded_loading(max_size: int, source: str) -> Iterator[None]:
 
     Lark reads a file as often as others import it, so files that import each other have no end, and writes a terminal
     out as one pattern, so that `A: B B` with `B: C C` and so on is exponential. Of the grammars that come with Lark,
-    such as `common`, it reads only what is imported, for else these are most of the time of a small grammar.
+    such as `common`, only what is imported is read: reading all of them takes longer than most small grammars do.
 
     Args:
         max_size: Maximum characters of a grammar with all files that it imports, and maximum size of a terminal.

@@ -412,7 +412,7 @@ def _resolve_folder(name_or_folder: str | Path) -> str | Path:
 
 
 def _names_file(path: Path) -> bool:
-    """Return whether a path ends as files of weights do, and as names on the Hub do not."""
+    """Return whether a path looks like a file of weights, and not like a name on the Hub."""
     suffix = path.suffix.lower()
     return suffix in _WEIGHT_SUFFIXES or closest_name(suffix, [".gguf", ".safetensors"]) is not None
 

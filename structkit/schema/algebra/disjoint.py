@@ -88,7 +88,7 @@ def disjoint_before_definitions(
 
 
 Pay: TypeAlias = Callable[[float], object]
-"""Is called with the cost of comparisons, in intersected nodes."""
+"""A function that charges the cost of comparisons, in intersected nodes."""
 
 
 def may_intersect(
