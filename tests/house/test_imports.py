@@ -9,6 +9,7 @@ from graphlib import TopologicalSorter
 
 import pytest
 
+from structkit.index.disk.store import SOURCE_PARTS
 from tests.house.source import SOURCES
 
 BY_MODULE = {source.module: source for source in SOURCES}
@@ -297,3 +298,10 @@ def test_import_structkit_is_light() -> None:
     )
     print(f"import structkit took {seconds:.3f} s")
     assert not LAZY & set(modules)
+
+
+def test_what_cache_files_depend_on_is_in_their_key() -> None:
+    parts = {name.removesuffix(".py") for name in SOURCE_PARTS}
+    # Python types and exports are not cached; traces and rejected values do not change a guide.
+    needed = set().union(*(UPSTREAM[name] for name in parts)) - {"functions", "trace", "export", "rejected"}
+    assert needed <= parts

@@ -46,7 +46,7 @@ _SIZES = {"bool": 1, "int32": 4, "uint32": 4, "uint8": 1}
 """The item size of each dtype in bytes."""
 
 SOURCE_PARTS = (
-    *("automaton", "guide", "index", "lowering", "regex", "schema", "targets", "vocabulary"),
+    *("automaton", "grammar", "guide", "index", "lowering", "regex", "schema", "targets", "vocabulary"),
     *("compile.py", "errors.py", "frozen.py", "limits.py", "unenforced.py"),
 )
 """The parts of structkit whose source determines the contents of cache files."""
@@ -101,14 +101,15 @@ _log = logging.getLogger("structkit")
 
 @lru_cache(maxsize=1)
 def source_hash() -> str | None:
-    """Return a hash of the source of `SOURCE_PARTS`, the version of Python, and interegular, which parses patterns.
+    """Return a hash of the source of `SOURCE_PARTS`, of Python's version, and of what parses patterns and grammars.
 
-    `None` if the source cannot be read, for example in a zip file; then nothing is cached.
+    These are interegular, and Lark, whose first file has its version. `None` if the source cannot be read, for example in a zip file; then nothing is cached.
     """
     root = Path(__file__).parents[2]
-    patterns = find_spec("interegular")
+    patterns, grammars = find_spec("interegular"), find_spec("lark")
     parts = [root / name for name in SOURCE_PARTS]
     parts += map(Path, (patterns.submodule_search_locations or ()) if patterns else ())
+    parts += [Path(grammars.origin)] if grammars and grammars.origin else []
     digest = hashlib.sha256(sys.version.encode())
     for part in parts:
         files = sorted(part.rglob("*.py")) if part.is_dir() else [part]
