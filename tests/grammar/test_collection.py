@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import threading
+import weakref
 from collections.abc import Iterator
 
 import pytest
 
 import structkit as sk
+from structkit.grammar import collection
 from structkit.grammar.collection import collection_paused
 
 
@@ -62,3 +64,38 @@ def test_in_nested_blocks(enabled: bool) -> None:
             pass
         assert not gc.isenabled()
     assert gc.isenabled() == enabled
+
+
+class _Cycle:
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_many_objects_become_old_and_their_garbage_is_collected(
+    frozen: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visits: list[int] = []
+    monkeypatch.setattr(collection, "_unvisited", [0])
+    monkeypatch.setattr(collection, "_MANY", 1_000)
+    monkeypatch.setattr(collection, "_MAX_UNVISITED", 10_000)
+    was_frozen = gc.get_freeze_count() > 0
+    gc.unfreeze()
+    gc.collect()
+    if frozen:
+        gc.freeze()
+    gc.callbacks.append(lambda phase, info: visits.append(info["generation"]))
+    try:
+        kept = []
+        garbage = []
+        for _ in range(8):
+            with collection_paused():
+                kept += [[each] for each in range(2_000)]
+                garbage.append(weakref.ref(_Cycle()))
+            assert gc.get_count()[0] < 1_000
+    finally:
+        gc.callbacks.pop()
+        gc.freeze() if was_frozen else gc.unfreeze()
+    # Each visit begins and stops; young objects alone are never visited.
+    assert visits == [2] * (16 if frozen else 2)
+    assert [each() is None for each in garbage] == ([True] * 8 if frozen else [True] * 5 + [False] * 3)
