@@ -54,7 +54,8 @@ class TokenTexts:
         trie = self._trie
         (costs, ends), tokens = np.empty((2, len(text) + 1), np.int64), np.empty(len(text), np.int32)
         found = tokenize.tokenize(
-            trie.byte, trie.end, trie.first, trie.token_ids, np.frombuffer(text, np.uint8), costs, ends, tokens
+            trie.child_first, trie.child_count, trie.child_byte, trie.child_node, trie.first, trie.token_ids,
+            np.frombuffer(text, np.uint8), costs, ends, tokens,
         )  # fmt: skip
         return costs, tokens[:found] if found >= 0 else None
 
@@ -98,4 +99,7 @@ class TokenTexts:
         """The trie nodes along a text, as far as the trie goes."""
         trie = self._trie
         nodes = np.empty(len(text), np.int32)
-        return nodes[: tokenize.trie_path(trie.byte, trie.end, np.frombuffer(text, np.uint8), nodes)]
+        found = tokenize.trie_path(
+            trie.child_first, trie.child_count, trie.child_byte, trie.child_node, np.frombuffer(text, np.uint8), nodes
+        )  # fmt: skip
+        return nodes[:found]

@@ -123,7 +123,7 @@ def _regular_distances(rule: TrimmedRule, vocabulary: Vocabulary) -> NDArray[np.
     tokens, none = _unreachable_table(states), np.empty(0, np.int32)
     zero = np.zeros(1, np.int32)
     tokenize.min_tokens(
-        trie.byte, trie.end, trie.first,
+        trie.child_first, trie.child_count, trie.child_byte, trie.child_node, trie.first,
         np.arange(states, dtype=np.int32) * width, dfa.targets.ravel(), dfa.classes[None], np.zeros(states, np.int32),
         np.zeros(states + 1, np.int32), none, none, none, np.empty(0, bool), zero, np.array([states], np.int32),
         np.array([dfa.min_count], np.int32), first_bytes(dfa.classes[None]), np.array([width], np.int32),
@@ -137,7 +137,7 @@ def _exact_distances(shortest: ShortestPaths, vocabulary: Vocabulary) -> NDArray
     trie, automaton = vocabulary.trie, shortest.automaton
     tokens = _unreachable_table(max(len(automaton.row), len(automaton.start)))
     tokenize.min_tokens(
-        trie.byte, trie.end, trie.first,
+        trie.child_first, trie.child_count, trie.child_byte, trie.child_node, trie.first,
         automaton.row, automaton.targets, automaton.classes, automaton.rule, automaton.call_first,
         automaton.call_rule, automaton.call_next, automaton.call_operation, automaton.call_distinct, automaton.start,
         shortest.stop, automaton.min_count, shortest.first_byte, shortest.width, shortest.distance, shortest.first_step,
@@ -158,6 +158,6 @@ def _unreachable_table(size: int) -> NDArray[np.int32]:
     return tokens
 
 
-def _scratch() -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """What `tokenize.fewest_tokens` works with: it looks no deeper than 256 rules."""
-    return np.full(256, -1, np.int32), np.empty(256, np.int32), np.empty(256, np.int64)
+def _scratch() -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """What `tokenize.min_tokens` works with: it looks no deeper than 256 rules."""
+    return np.empty(256, np.int32), np.empty(256, np.int64)

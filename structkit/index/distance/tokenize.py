@@ -18,14 +18,23 @@ __all__ = ["min_tokens", "tokenize", "trie_path"]
 
 
 @helper
-def _child(trie_byte, trie_end, node, byte):
-    """The child of a trie node for a byte, or -1."""
-    child = node + 1
-    while child < trie_end[node]:
-        if trie_byte[child] == byte:
-            return child
-        child = trie_end[child]
-    return -1
+def _child(child_first, child_count, child_byte, child_node, node, byte):
+    """The child of a trie node for a byte, or -1.
+
+    As the bytes of n children ascend, a byte b has at most b children before it, and at most 255 - b behind it, which
+    leaves few places at the root.
+    """
+    first, count = np.int64(child_first[node]), np.int64(child_count[node])
+    low, high = first + max(np.int64(0), byte + count - 256), first + min(byte + 1, count)
+    while low < high:
+        middle = (low + high) >> np.int64(1)
+        if child_byte[middle] == byte:
+            return np.int64(child_node[middle])
+        if child_byte[middle] < byte:
+            low = middle + 1
+        else:
+            high = middle
+    return np.int64(-1)
 
 
 @helper
@@ -36,9 +45,9 @@ def _sum(remaining, right):
 
 @helper
 def _min_tokens_from(
-    trie_byte, trie_end, trie_first,
+    child_first, child_count, child_byte, child_node, trie_first,
     row, targets, classes, rule, call_rule, call_next, call_distinct, start, min_count, first_step, tokens,
-    state, first, roots, stack, remaining,
+    state, first, stack, remaining,
 ):
     """The fewest tokens along the shortest text from `state`, its first byte `first` if that is not negative.
 
@@ -77,7 +86,7 @@ def _min_tokens_from(
             target = targets[row[state] + classes[rule[state], step]]
             if target & OPERATION_MASK == EXIT and min_count[rule[state]] > 0 and node != 0:
                 break
-            node = roots[step] if node == 0 else _child(trie_byte, trie_end, node, step)
+            node = _child(child_first, child_count, child_byte, child_node, node, np.int64(step))
             if node < 0:
                 break
             state = target >> OPERATION_BITS
@@ -88,9 +97,9 @@ def _min_tokens_from(
 
 @kernel
 def min_tokens(
-    trie_byte, trie_end, trie_first,
+    child_first, child_count, child_byte, child_node, trie_first,
     row, targets, classes, rule, call_first, call_rule, call_next, call_operation, call_distinct,
-    start, stop, min_count, first_byte, width, distance, first_step, order, tokens, roots, stack, remaining,
+    start, stop, min_count, first_byte, width, distance, first_step, order, tokens, stack, remaining,
 ):
     """Compute upper bounds on the tokens from each state to the end of its rule.
 
@@ -100,14 +109,9 @@ def min_tokens(
         order: int32[states], the states by distance, of equal ones the last first.
         tokens: int32[2, max(states, rules)], receives in row 0 the tokens from each state to its rule's end, in row 1
             the tokens that each round takes which a rule's counter still needs; at first `FAR` and 0.
-        roots: int32[256], -1, receives the children of the root.
         stack: int32[...], scratch: the states that come after the rules called.
         remaining: int64[...], scratch: for each of them the tokens that the rules under it need.
     """
-    child = 1
-    while child < trie_end[0]:
-        roots[trie_byte[child]] = child
-        child = trie_end[child]
     changed = True
     while changed:
         changed = False
@@ -115,9 +119,9 @@ def min_tokens(
             if distance[state] >= UNREACHABLE:
                 continue
             best = 0 if first_step[state] == AT_END else _min_tokens_from(
-                trie_byte, trie_end, trie_first,
+                child_first, child_count, child_byte, child_node, trie_first,
                 row, targets, classes, rule, call_rule, call_next, call_distinct, start, min_count, first_step, tokens,
-                np.int64(state), np.int64(-1), roots, stack, remaining,
+                np.int64(state), np.int64(-1), stack, remaining,
             )
             if best != tokens[0, state]:
                 tokens[0, state] = best
@@ -134,10 +138,10 @@ def min_tokens(
                     target = targets[row[state] + klass]
                     if target >= 0 and target & OPERATION_MASK == ENTER:
                         needs = _min_tokens_from(
-                            trie_byte, trie_end, trie_first,
+                            child_first, child_count, child_byte, child_node, trie_first,
                             row, targets, classes, rule, call_rule, call_next, call_distinct,
                             start, min_count, first_step, tokens,
-                            np.int64(state), np.int64(first_byte[r, klass]), roots, stack, remaining,
+                            np.int64(state), np.int64(first_byte[r, klass]), stack, remaining,
                         )
                         shortest = min(shortest, needs - tokens[0, state])
                 for call in range(call_first[state], call_first[state + 1]):
@@ -159,7 +163,7 @@ def min_tokens(
 
 
 @kernel
-def trie_path(trie_byte, trie_end, text, nodes):
+def trie_path(child_first, child_count, child_byte, child_node, text, nodes):
     """Find the trie nodes along a text, as far as it is a prefix of a token.
 
     Args:
@@ -170,7 +174,7 @@ def trie_path(trie_byte, trie_end, text, nodes):
     """
     node = np.int64(0)
     for position in range(len(text)):
-        node = _child(trie_byte, trie_end, node, np.int64(text[position]))
+        node = _child(child_first, child_count, child_byte, child_node, node, np.int64(text[position]))
         if node < 0:
             return position
         nodes[position] = node
@@ -178,7 +182,7 @@ def trie_path(trie_byte, trie_end, text, nodes):
 
 
 @kernel
-def tokenize(trie_byte, trie_end, trie_first, trie_ids, text, costs, ends, tokens):
+def tokenize(child_first, child_count, child_byte, child_node, trie_first, trie_ids, text, costs, ends, tokens):
     """Compute the fewest tokens that spell a text.
 
     Args:
@@ -194,7 +198,7 @@ def tokenize(trie_byte, trie_end, trie_first, trie_ids, text, costs, ends, token
         costs[begin] = UNREACHABLE
         node = np.int64(0)
         for position in range(begin, len(text)):
-            node = _child(trie_byte, trie_end, node, np.int64(text[position]))
+            node = _child(child_first, child_count, child_byte, child_node, node, np.int64(text[position]))
             if node < 0:
                 break
             if trie_first[node] < trie_first[node + 1] and costs[position + 1] + 1 < costs[begin]:
