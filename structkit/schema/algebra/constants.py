@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from structkit.schema.algebra.membership import contains_value
+from structkit.schema.algebra.membership import contains_value, strings_contain
 from structkit.schema.algebra.string_oracle import StringOracle
 from structkit.schema.ir.constructors import union
 from structkit.schema.ir.json_values import canonical_key
@@ -83,15 +83,7 @@ def allowed_constants(nodes: Sequence[Schema], oracle: StringOracle) -> Schema |
         if node is listed:
             continue
         branches = node.branches if isinstance(node, Union) else (node,)
-        known = set(branches)
-        # The constant of a string has one spelling, so that most constants are found, or not, without a comparison.
-        texts = [branch for branch in branches if type(branch) not in _NO_STRINGS]
-        others = [branch for branch in branches if not isinstance(branch, Const) or branch.text[0] != '"']
-        answers = {
-            constant: constant in known
-            or _is_in_one(texts if _is_text(constant) else others, constant, oracle)
-            for constant in kept
-        }
+        answers = _contain_each(branches, kept, oracle)
         if None in answers.values():
             return None
         kept = [constant for constant in kept if answers[constant]]
@@ -135,10 +127,37 @@ def _is_text(node: Schema) -> bool:
     return isinstance(node, Const) and node.text[0] == '"'
 
 
-def _is_in_one(nodes: Sequence[Schema], constant: Schema, oracle: StringOracle) -> bool | None:
-    """Return whether one of some nodes contains a constant; `None` if it is not known."""
-    value: object = json.loads(constant.text) if isinstance(constant, Const) else None
-    answers = [contains_value(node, value, oracle) for node in nodes]
+def _contain_each(
+    nodes: Sequence[Schema], constants: Sequence[Schema], oracle: StringOracle
+) -> dict[Schema, bool | None]:
+    """Return for each constant whether one of some nodes contains it; `None` if it is not known.
+
+    The constant of a string has one spelling, so that most constants are found, or not, without a comparison, and one
+    question about a node of strings answers for all of them.
+    """
+    known = set(nodes)
+    strings = [node for node in nodes if isinstance(node, String)]
+    texts = [node for node in nodes if type(node) not in _NO_STRINGS and node not in strings]
+    others = [node for node in nodes if not isinstance(node, Const) or node.text[0] != '"']
+    new = [node for node in constants if isinstance(node, Const) and _is_text(node) and node not in known]
+    values: list[str] = json.loads(f"[{','.join(node.text for node in new)}]")
+    columns = [strings_contain(node, values, oracle) for node in strings] if new else []
+    of_strings: dict[Schema, tuple[bool | None, ...]] = {}
+    if columns:
+        of_strings.update(zip(new, zip(*columns, strict=True), strict=True))
+    return {
+        constant: constant in known
+        or _is_in_one(texts if _is_text(constant) else others, constant, oracle, of_strings.get(constant, ()))
+        for constant in constants
+    }
+
+
+def _is_in_one(
+    nodes: Sequence[Schema], constant: Schema, oracle: StringOracle, answers: Iterable[bool | None]
+) -> bool | None:
+    """Return whether one of some nodes, or of those with answers, contains a constant; `None` if it is not known."""
+    value: object = json.loads(constant.text) if nodes and isinstance(constant, Const) else None
+    answers = [*answers, *(contains_value(node, value, oracle) for node in nodes)]
     return True if True in answers else None if None in answers else False
 
 

@@ -105,8 +105,8 @@ def may_intersect(
     if Combined in kinds and Const not in kinds:
         return kinds <= _OBJECTS
     if isinstance(left, Const):
-        if isinstance(right, Const) and left.text[0] == right.text[0] == '"':
-            return left.text == right.text
+        if isinstance(right, Const):
+            return constant_key(left) == constant_key(right)
         return _may_contain(right, left.text, oracle)
     if isinstance(right, Const):
         return _may_contain(left, right.text, oracle)
@@ -170,12 +170,13 @@ def _compatible(
                 else may_intersect(branch, part, oracle, pay)
             )
         ]
-    if isinstance(part, Const) and part.text[0] == '"':
+    if isinstance(part, Const):
+        value = constant_key(part)
         return [
             branch
             for branch in branches
             if (
-                branch.text == part.text
+                constant_key(branch) == value
                 if isinstance(branch, Const)
                 else may_intersect(branch, part, oracle, pay)
             )
@@ -192,7 +193,7 @@ def _compatible(
         branch
         for branch in branches
         # There can be thousands of constants; the type of one decides without a call.
-        if (type(branch) is not Const or kind is Const or kind in _TYPES_OF.get(branch.text[0], _NUMBERS))
+        if (type(branch) is not Const or kind in _TYPES_OF.get(branch.text[0], _NUMBERS))
         and may_intersect(branch, part, oracle, pay)
     ]
 
@@ -220,12 +221,14 @@ def _have_disjoint_property(
                 continue
             constants, rest = _split(branches)
             other_constants, other_rest = _split(other_branches)
-            pay((len(branches) + len(other_branches) + len(rest) * len(other_branches)) / _PAIRS_PER_NODE)
-            pay(len(constants) * len(other_rest) / _PAIRS_PER_NODE)
-            pairs = chain(product(rest, other_branches), product(constants, other_rest))
-            if set(map(constant_key, constants)).isdisjoint(map(constant_key, other_constants)) and not any(
-                may_intersect(one, two, oracle, pay) for one, two in pairs
-            ):
+            pay((len(branches) + len(other_branches) + len(rest) * len(other_rest)) / _PAIRS_PER_NODE)
+            if any(may_intersect(one, two, oracle, pay) for one, two in product(rest, other_rest)):
+                continue
+            if not set(map(constant_key, constants)).isdisjoint(map(constant_key, other_constants)):
+                continue
+            pay((len(rest) * len(other_constants) + len(constants) * len(other_rest)) / _PAIRS_PER_NODE)
+            mixed = chain(product(rest, other_constants), product(constants, other_rest))
+            if not any(may_intersect(one, two, oracle, pay) for one, two in mixed):
                 return True
     return False
 
@@ -282,8 +285,7 @@ class _Proof:
             self.met_reference = True
         return (
             _have_distinct_tags(nodes)
-            or _have_own_keys(nodes)
-            or _are_separate_ranges(nodes)
+            or (len(nodes) > 2 and (_have_own_keys(nodes) or _are_separate_ranges(nodes)))
             or all(self.disjoint(left, right) for left, right in combinations(nodes, 2))
         )
 
@@ -332,7 +334,7 @@ class _Proof:
             case (Const(text=text), other) | (other, Const(text=text)):
                 return contains_value(other, json.loads(text), self._oracle) is False
             case ((Integer() | Number()), (Integer() | Number())):
-                return isinstance(intersect_numbers(left, right), Never)
+                return left != right and isinstance(intersect_numbers(left, right), Never)
             case String(), String():
                 return self._strings(left, right)
             case Array(), Array():

@@ -38,7 +38,7 @@ from structkit.schema.ir.nodes import (
 )
 from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["exactly_one"]
+__all__ = ["exactly_one", "pay_comparisons"]
 
 _STEPS_PER_NODE = 10
 """Comparisons of two nodes in the time of one intersection."""
@@ -117,7 +117,8 @@ class _Choice:
     def disjoint(self, nodes: Sequence[Schema]) -> Schema | None:
         """Return the union of nodes that are disjoint, as far as it is known; `None` for others."""
         intersector = self.parser.intersector
-        answer = disjoint_before_definitions(nodes, intersector.oracle, self.definitions.find_superset)
+        find, pay = self.definitions.find_superset, partial(pay_comparisons, intersector, self.path)
+        answer = disjoint_before_definitions(nodes, intersector.oracle, find, pay)
         if answer is None and not self.is_overlapping:
             # Only references to definitions that are being parsed postpone the proof, and so a second parsing.
             self.parser.postpone(nodes, self.path)
@@ -212,11 +213,7 @@ class _Choice:
         intersector.met_objects |= any(isinstance(node, Object | Ref) for node in nodes)
         intersector.charge(len(nodes) ** 2 // 4, self.path)
         overlapping: list[list[Schema]] = [[] for _ in nodes]
-        find = self.definitions.find_superset
-
-        def pay(steps: int) -> None:
-            intersector.charge(steps / _STEPS_PER_NODE, self.path)
-
+        find, pay = self.definitions.find_superset, partial(pay_comparisons, intersector, self.path)
         for (i, one), (j, other) in combinations(enumerate(nodes), 2):
             if not disjoint_before_definitions((one, other), intersector.oracle, find, pay):
                 overlapping[i].append(other)
@@ -278,6 +275,11 @@ class _Choice:
             kind: reference(("type", name, kind), name, partial(_same, part)) if _is_large(part) else part
             for kind, part in parts.items()
         }
+
+
+def pay_comparisons(intersector: Intersector, path: SchemaPath, steps: int) -> None:
+    """Add the comparisons of a proof to the cost of the document."""
+    intersector.charge(steps / _STEPS_PER_NODE, path)
 
 
 def _with_key(node: Object, key: Property) -> Schema:

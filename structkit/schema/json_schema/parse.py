@@ -9,13 +9,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import TypeAlias
 
 from structkit.errors import LimitExceeded, PatternError, SchemaError, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.schema.algebra.difference import difference
-from structkit.schema.algebra.disjoint import pairwise_disjoint
+from structkit.schema.algebra.disjoint import disjoint_before_definitions
 from structkit.schema.algebra.intersect import Intersector
 from structkit.schema.algebra.prune import prune, referenced_names, topological_order
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle
@@ -54,7 +55,7 @@ from structkit.schema.json_schema.draft import (
     allow_integral_floats,
     draft_of,
 )
-from structkit.schema.json_schema.one_of import exactly_one
+from structkit.schema.json_schema.one_of import exactly_one, pay_comparisons
 from structkit.schema.json_schema.parse_types import TYPE_NAMES, parse_type, parse_type_keyword
 from structkit.schema.json_schema.relax_unsupported import Relaxation
 from structkit.schema.json_schema.unevaluated import without_unevaluated
@@ -219,7 +220,8 @@ class _Parser:
         disjoint: dict[tuple[Schema, ...], bool] = {}  # equal branches often occur in many places
         for branches, path in self._exclusive:
             if branches not in disjoint:
-                disjoint[branches] = pairwise_disjoint(branches, self._definitions.find_superset, self.oracle)
+                find, pay = self._definitions.find_superset, partial(pay_comparisons, self.intersector, path)
+                disjoint[branches] = bool(disjoint_before_definitions(branches, self.oracle, find, pay))
             if not disjoint[branches]:
                 self.overlapping_paths.add(path.text)
         return root, definitions, order

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,13 +12,14 @@ from jsonschema import Draft202012Validator
 
 from structkit.errors import UnsatisfiableSchema
 from structkit.limits import Limits
+from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.schema.algebra.difference import difference
 from structkit.schema.algebra.disjoint import pairwise_disjoint
 from structkit.schema.algebra.intersect import Intersector
 from structkit.schema.algebra.membership import contains_value
 from structkit.schema.ir.constructors import union
 from structkit.schema.ir.definitions import Definitions
-from structkit.schema.ir.nodes import Const, Integer, Schema
+from structkit.schema.ir.nodes import Const, Integer, Schema, String
 from structkit.schema.ir.path import SchemaPath
 from tests.schema.reading import read
 from tests.schema.semantics import holds
@@ -103,3 +105,24 @@ def test_a_constant_of_an_enum_is_the_only_value(values: list[object], constant:
         assert not expected
         return
     assert [value for value in VALUES if holds(document, value)] == expected
+
+
+def test_a_pattern_is_asked_once_for_all_constants_of_a_list() -> None:
+    """Beside other alternatives; each question costs a search for its automaton."""
+
+    class Counting(AutomatonOracle):
+        questions = 0
+
+        def contains_each(self, node: String, texts: Sequence[str]) -> list[bool | None]:
+            self.questions += 1
+            return super().contains_each(node, texts)
+
+    oracle = Counting(python=False)
+    texts = [f"word{number}" for number in range(40)]
+    values: list[object] = [*texts, 3, None]
+    alternatives = [{"type": "string", "pattern": "1"}, {"type": "string", "pattern": "2$"}, {"type": "null"}]
+    schema = {"enum": values, "anyOf": alternatives}
+    document = read(schema, oracle=oracle)
+    expected = [value for value in values if Draft202012Validator(schema).is_valid(value)]
+    assert [value for value in values if holds(document, value)] == expected
+    assert 0 < oracle.questions < 20

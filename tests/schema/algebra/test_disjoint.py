@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from structkit.errors import LimitExceeded
+from structkit.limits import Limits
 from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.schema.algebra.disjoint import disjoint_before_definitions, may_intersect, pairwise_disjoint
 from structkit.schema.ir.nodes import (
@@ -24,6 +27,7 @@ from structkit.schema.ir.nodes import (
     String,
     Union,
 )
+from tests.schema.reading import read
 
 KEYS = st.dictionaries(st.sampled_from("abc"), st.booleans())
 """The keys of an object, and whether each is required."""
@@ -110,3 +114,18 @@ def test_the_comparisons_of_a_proof_are_paid() -> None:
     arrays = [Array(prefix=(Integer(),) * 50, min_items=50), Array(prefix=(Integer(),) * 50, min_items=50)]
     assert disjoint_before_definitions(arrays, pay=paid.append) is False
     assert paid == [51]
+
+
+@pytest.mark.parametrize("has_references", [False, True])
+def test_the_proofs_of_all_one_ofs_are_paid_together(has_references: bool) -> None:
+    """Those that references postpone, too; without it, each could make as many comparisons as one may."""
+
+    def one_of(number: int) -> dict[str, object]:
+        items = {"type": "integer", "minimum": number}
+        arrays = [{"type": "array", "items": items, "minItems": n, "maxItems": n} for n in range(30)]
+        return {"oneOf": [*arrays, {"$ref": "#"}] if has_references else arrays}
+
+    schema = {"type": "object", "properties": {f"k{number}": one_of(number) for number in range(6)}}
+    read(schema, limits=Limits(schema_nodes=8_000))
+    with pytest.raises(LimitExceeded, match="schema_nodes"):
+        read(schema, limits=Limits(schema_nodes=2_500))

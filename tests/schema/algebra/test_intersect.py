@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.lowering.strings.oracle import AutomatonOracle
-from structkit.schema.algebra.disjoint import may_intersect, pairwise_disjoint
+from structkit.schema.algebra.disjoint import may_intersect, pairwise_disjoint, without_incompatible
 from structkit.schema.algebra.intersect import Intersector
 from structkit.schema.algebra.intersect_strings import intersect_strings
 from structkit.schema.algebra.membership import contains_value, expand
@@ -42,6 +43,8 @@ from tests.schema.reading import read
 from tests.schema.semantics import holds
 from tests.schema.values import json_values, nodes
 from tests.shared import cases
+
+SCALARS = ['"a"', '"1"', "1", "1.0", "10", "true", "false", "0", "null", '"null"']
 
 slow = settings(max_examples=cases(20, of=60), deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -334,6 +337,27 @@ def test_alternatives_of_keys_that_are_compared_are_charged() -> None:
     low, high = ([Const(str(number)) for number in range(first, first + 30)] for first in (0, 30))
     assert cost(ranges, ranges) > 300
     assert cost([*low], [*high]) < 40
+
+
+def test_alternatives_that_are_no_constants_decide_before_constants_are_compared() -> None:
+    """A pattern in both lists is enough: neither is compared with the numbers of the other list."""
+
+    def of(numbers: range) -> Object:
+        values = Union((*(Const(str(number)) for number in numbers), String(patterns=("^z",))))
+        return Object((Property("k", values),))
+
+    paid: list[float] = []
+    assert may_intersect(of(range(30)), of(range(30, 60)), UNDECIDED, paid.append)
+    assert sum(paid) < 2
+
+
+@given(st.sampled_from(SCALARS), st.sampled_from(SCALARS))
+def test_constants_share_a_value_if_they_are_equal(left: str, right: str) -> None:
+    one, other = Const(left), Const(right)
+    expected = bool(contains_value(one, json.loads(right)))
+    assert may_intersect(one, other, UNDECIDED, print) is expected
+    found = without_incompatible(Union((one, Null())), [other], UNDECIDED, print, frozenset())
+    assert (one in (found, *getattr(found, "branches", ()))) is expected
 
 
 def test_objects_that_allow_everything_do_not_restrict_keys() -> None:
