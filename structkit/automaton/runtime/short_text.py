@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from structkit.automaton.core.dfa import DEAD
 from structkit.automaton.core.kernels import OPERATION_BITS
 from structkit.automaton.runtime.distinct import Fuel, forbidden_suffixes
@@ -170,11 +172,15 @@ def _different_bytes(
         while isinstance(at, Frame) and at.inside_distinct:
             taken.update(text[0] for text in forbidden_suffixes(at, buffer) if text)
             at = at.below
-        row, classes = automaton.row.item(frame.state), automaton.classes[automaton.rule_of[frame.state]]
-        free: dict[int, int] = {}
-        for byte, klass in enumerate(classes.tolist()):
-            if byte not in taken:
-                free.setdefault(klass, byte)
+        rule, row = automaton.rule_of[frame.state], automaton.row.item(frame.state)
+        classes = automaton.classes[rule]
+        free = dict(enumerate(shortest.first_byte[rule, : shortest.width.item(rule)].tolist()))
+        for klass in {classes.item(byte) for byte in taken}:
+            others = (byte for byte in np.flatnonzero(classes == klass).tolist() if byte not in taken)
+            if (other := next(others, None)) is None:
+                del free[klass]
+            else:
+                free[klass] = other
         for byte in [*free.values(), *taken]:
             klass = classes.item(byte)
             target = automaton.targets.item(row + klass)

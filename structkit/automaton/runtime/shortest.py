@@ -92,6 +92,7 @@ class ShortestPaths:
     short_texts: dict[int, ShortTexts | None] = field(default_factory=dict)
     _iteration_steps: dict[int, Mapping[int, int]] = field(default_factory=dict)
     _pending_steps: dict[int, int] = field(default_factory=dict)
+    _runs: dict[int, tuple[bytes, int]] = field(default_factory=dict)
 
     @classmethod
     def build(cls, automaton: Automaton) -> ShortestPaths:
@@ -126,6 +127,22 @@ class ShortestPaths:
             can_list = ShortTexts.can_list(self.automaton, state)
             self.short_texts[state] = ShortTexts(self.automaton, self.distance, state) if can_list else None
         return self.short_texts[state]
+
+    def run(self, state: int) -> tuple[bytes, int]:
+        """Return the bytes of a shortest path from a state of a rule without a counter to a call or the end."""
+        known = self._runs.get(state)
+        if known is None:
+            automaton, text, at = self.automaton, bytearray(), state
+            while (step := self.first_step.item(at)) >= 0:
+                text.append(step)
+                klass = automaton.classes.item(automaton.rule_of[at], step)
+                at = automaton.targets.item(automaton.row.item(at) + klass) >> OPERATION_BITS
+            known = bytes(text), at
+            if len(text) <= _MAX_PIECE_BYTES:
+                if len(self._runs) >= _MAX_PIECES:
+                    self._runs.clear()
+                self._runs[state] = known
+        return known
 
     def pending_step(self, state: int, rule: int, memory: SeenTexts | None) -> int:
         """Return the first step from a state of a rule that needs more iterations, after these distinct texts."""
@@ -335,6 +352,9 @@ def _bytes_to_step(shortest: ShortestPaths, frame: Frame) -> tuple[Frame, bytes,
     state, count, memory = frame.state, frame.count, frame.seen_texts
     rule = automaton.rule_of[state]
     least = automaton.counter_bounds[rule][0]
+    if automaton.counter_bounds[rule] == (0, -1) and count == 0:
+        run, state = shortest.run(state)
+        return automaton.frame(state, 0, frame.below, memory), run, _unused_step(shortest, state, memory)
     text = bytearray()
     visits: dict[int, tuple[int, int]] = {}
     while True:

@@ -81,3 +81,17 @@ def test_states_after_each_other_share_the_pieces_of_their_shortest_text() -> No
         (frame,) = automaton.step([frame], byte) or [frame]
         assert shortest_texts(shortest, [frame]) == [text[position + 1 :]]
     assert len(shortest.pieces) < known + len(text)
+
+
+def test_the_bytes_of_a_rule_without_a_counter_are_found_once() -> None:
+    """The texts of the states along a value have most of them in common."""
+    value = Seq((LiteralText('{"name": "'), RuleRef("letters"), LiteralText('", "kind": null}')))
+    rules = Rules(
+        Seq((RuleRef("value"),) * 3),
+        {"value": value, "letters": parse("a{3}(bb|c)", search=False, unicode=True)},
+    )
+    shortest = ShortestPaths.build(link(rules))
+    (frame,) = shortest.automaton.start_frames()
+    first, second = list(shortest_pieces(shortest, frame)), list(shortest_pieces(shortest, frame))
+    assert b"".join(first) == b'{"name": "aaac", "kind": null}' * 3
+    assert len({id(piece) for piece in (*first, *second)}) <= len(set(first))
