@@ -20,6 +20,7 @@ from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.reader import Reader
 from structkit.automaton.runtime.shortest import ShortestPaths
 from structkit.automaton.runtime.stack import Below, Frame, FrameSet, min_stack_cost
+from structkit.errors import LimitExceeded
 from structkit.index.bounds import labelled_bound
 from structkit.index.distance.token_distance import TokenDistance
 from structkit.index.guide_file import DiskKey, GuideFile, GuideSaver
@@ -47,7 +48,11 @@ UNREACHABLE = walk_kernels.UNREACHABLE
 _NO_BUDGET = 1 << 40
 """More tokens than any text needs, and more trie nodes than any walk visits."""
 _MAX_GROWTH = 64
-"""How much larger the arena may become before parses are merged: a thousand frames for each byte of a long token."""
+"""How much larger the arena may become before parses are merged in any case: a thousand frames for each byte of a long
+token."""
+_QUICK_GROWTH, _MERGING_STEPS = 8, 200_000
+"""How much larger the arena may become before merging is tried, which is much faster where each byte has many parses,
+and the steps of it, about 0.1 s: where many tokens are allowed, a walk with more room is faster."""
 _MANY_EXITS = 32
 """Exit nodes are many if they are more than a 32nd of the trie nodes: a walk from all of them takes longer than
 finding those that matter."""
@@ -413,13 +418,21 @@ class Index:
                     self.automaton.start_state(rule)
             else:
                 room *= 8
-                if room > ARENA_SIZE * _MAX_GROWTH:
-                    if distinct_mode or self.automaton.has_distinct:
-                        raise self.automaton.builder.too_many_parses([self.automaton.rule_of[frame.state]])
+                is_last = room > ARENA_SIZE * _MAX_GROWTH
+                if room > ARENA_SIZE * _QUICK_GROWTH and not (distinct_mode or self.automaton.has_distinct):
                     scratch.mask[:] = 0
                     signatures[:] = before
-                    self.scratch_pool.release(scratch)
-                    return self._merged.row(nodes, frame, remaining, salt, signatures, states, work)
+                    part = work if is_last else Work(_MERGING_STEPS)
+                    try:
+                        merged = self._merged.row(nodes, frame, remaining, salt, signatures, states, part)
+                    except LimitExceeded:
+                        if is_last:
+                            raise
+                    else:
+                        self.scratch_pool.release(scratch)
+                        return merged
+                if is_last:
+                    raise self.automaton.builder.too_many_parses([self.automaton.rule_of[frame.state]])
                 arena = np.empty((room, COLUMNS), np.int64)
             scratch.mask[:] = 0
             signatures[:] = before

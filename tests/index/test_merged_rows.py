@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import structkit as sk
+from structkit.index import index
 from structkit.index.distance.token_distance import TokenDistance
 from structkit.index.index import UNREACHABLE, Index
 from structkit.index.merged_rows import MergedRows
@@ -113,3 +114,29 @@ def test_rules_that_a_row_builds_have_distances() -> None:
     walked = Index(automaton, vocabulary).row(frame)
     assert found.max_cost_after == walked.max_cost_after
     assert (found.mask.dense(vocabulary.mask_words) == walked.mask.dense(vocabulary.mask_words)).all()
+
+
+def test_counts_of_counts_are_merged_early_with_the_masks_of_a_walk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte of a token can end any of the counts, so that a walk has thousands of frames for each byte."""
+    rules = "\n".join(f"r{n} ::= (r{n + 1} ){{0,9}}" for n in range(12))
+    grammar = sk.Grammar(f'root ::= r0 "y"\n{rules}\nr12 ::= "x"', syntax="gbnf")
+    tokens = [b"x" * length for length in (1, 2, 3, 5, 8, 13)] + [b"y", b"xy", b"xxxxy", b""]
+    vocabulary = sk.Vocabulary(tokens=tokens, eos_token_ids={len(tokens) - 1})
+
+    def masks() -> list[int]:
+        cursor = sk.compile(grammar, vocabulary, cache=False).cursor()
+        mask, found = np.zeros(vocabulary.mask_words, np.uint32), []
+        for budget in (None, 3, 2, 40):
+            cursor.fill_mask(mask, budget)
+            found.append(int(mask[0]))
+            cursor.advance(2)
+        return found
+
+    walks: list[int] = []
+    kernel = index.walk_kernels.walk
+    with monkeypatch.context() as patch:
+        patch.setattr(index.walk_kernels, "walk", lambda *args: walks.append(len(args[-12])) or kernel(*args))
+        merged = masks()
+        assert max(walks) <= index.ARENA_SIZE * 8
+    monkeypatch.setattr(index, "_MERGING_STEPS", 0)
+    assert masks() == merged
