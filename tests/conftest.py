@@ -6,7 +6,6 @@ Tests with the marker `long` run with `--all`, with `-m long`, and when they are
 
 from __future__ import annotations
 
-import atexit
 import gc
 import os
 import random
@@ -46,6 +45,10 @@ def _import_later(name: str, function: str) -> None:
 # jsonschema imports it for the format `iri`. It makes 38 parsers, which takes each process more than a second.
 if find_spec("rfc3987_syntax"):
     _import_later("rfc3987_syntax", "is_valid_syntax")
+
+# torch imports it where it is installed, which only the benchmarks need. Without it, the end of a process need not free
+# the frozen objects, which takes 4 s: triton reports those that remain as leaks.
+sys.modules["triton"] = None  # type: ignore[assignment]
 
 # No test speaks TLS; reading the certificates takes each of hundreds of clients 20 ms.
 ssl.create_default_context = cache(ssl.create_default_context)
@@ -96,11 +99,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Collect no garbage among modules and tests, which live until the end."""
+    """Collect no garbage among modules and tests, which live until the end; little of them is garbage already."""
     gc.enable()
-    gc.collect()
     gc.freeze()
-    atexit.register(gc.unfreeze)  # what is frozen at the end is reported as a leak by nanobind
 
 
 @pytest.hookimpl(tryfirst=True)
