@@ -135,7 +135,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=long)
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Leave no objects to the later collections of pytest and of the interpreter, which take a second each."""
+    gc.collect()  # pytest raises what the finalizers of garbage raise
+    gc.freeze()
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["left_out"] = session.config.stash.get(_left_out, 0)
 
