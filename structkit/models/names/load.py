@@ -116,9 +116,9 @@ def load(
     safetensors weights are read, and code of the checkpoint is not run; for other models, load the model with
     transformers and call `from_transformers`.
 
-    For a model of transformers, if nothing is frozen yet, `gc.freeze()` is called before the weights are read: the
-    objects that exist then, such as the imported packages, are not traversed by the garbage collector, which otherwise
-    interrupts a token for up to 0.1 s. The model itself is not frozen. `gc.unfreeze()` undoes it.
+    For the first model of transformers, if nothing is frozen yet, `gc.freeze()` is called before the weights are read:
+    the objects that exist then, such as the imported packages, are not traversed by the garbage collector, which
+    otherwise interrupts a token for up to 0.1 s. The model itself is not frozen. `gc.unfreeze()` undoes it.
 
     A name with a provider gives a model that returns text. Hosted models get the key from the environment variable of
     the official client, and servers are reached at their usual address, or at the one after `@`:

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -114,15 +114,13 @@ def load_transformers(
     return TransformersModel(model, tokenizer, name=name, thinking_tags=thinking_tags)
 
 
+@cache  # later loads need not count the frozen objects, which takes up to 0.1 s
 def _freeze_garbage_collector() -> None:
-    """Exempt the objects that exist from garbage collection, unless a caller or an earlier load froze objects.
-
-    The end of the process undoes it: nanobind, which triton uses, reports each object that remains as a leak.
-    """
+    """Exempt the objects that exist from garbage collection, unless a caller froze objects."""
     if not gc.get_freeze_count():
         gc.collect()  # what is garbage already would never be freed
         gc.freeze()
-        atexit.register(gc.unfreeze)
+        atexit.register(gc.unfreeze)  # nanobind, which triton uses, reports objects that remain as leaks
 
 
 @names_arguments

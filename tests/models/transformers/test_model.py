@@ -13,7 +13,11 @@ import pytest
 
 from structkit.errors import MissingExtra, ModelError, VocabularyError
 from structkit.models.protocols import LogitsModel, Message
-from structkit.models.transformers.model import TransformersModel, from_transformers
+from structkit.models.transformers.model import (
+    TransformersModel,
+    _freeze_garbage_collector,
+    from_transformers,
+)
 from structkit.models.transformers.model import load_transformers as load
 from tests.models.tiny import byte_level
 
@@ -137,6 +141,7 @@ def test_loading_freezes_the_garbage_collector_once_and_not_the_model(
     monkeypatch.setattr("atexit.register", at_exit.append)
     llama.model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
+    _freeze_garbage_collector.cache_clear()
     gc.unfreeze()
     try:
         loaded = load(tmp_path)
@@ -147,6 +152,9 @@ def test_loading_freezes_the_garbage_collector_once_and_not_the_model(
         load(tmp_path)
         assert gc.get_freeze_count() <= frozen
         assert at_exit.count(gc.unfreeze) == 1
+        gc.unfreeze()
+        load(tmp_path)
+        assert not gc.get_freeze_count()
     finally:
         gc.enable()
         gc.unfreeze()
