@@ -25,10 +25,15 @@ _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPE = re.compile(r'\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([nrt\\"\[\]-]))')
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
 _COUNTS = re.compile(r"\{\s*([0-9]+)\s*(?:(,)\s*([0-9]+)?\s*)?\}")
+_NEXT_RULE = re.compile(r"([A-Za-z0-9_-]+)[ \t]*\Z")
 _TOKEN = re.compile(r"<(?:\[[0-9]{1,9}\]|[^<>\[\]\r\n][^<>\r\n]*)>")
 _REPEATED = re.compile(r"[ \t]*[*+]")
 _OPENED = re.compile(r"\(\s*\Z")
 _CLOSED = re.compile(r"\s*\)[ \t]*[*+]")
+_LINES = "write a rule as `name ::= ...`, and its next line in parentheses or behind `|`"
+_CLASSES = {"d": "0-9", "w": "A-Za-z0-9_", "s": r" \t\r\n"}
+_CHARACTERS = {"b": r"\x08", "f": r"\x0C", "0": r"\x00"}
+_DIGITS = {"x": 2, "u": 4, "U": 8}
 _OTHERS = "$not"
 _LIMIT = 0x110000
 CONTROL = "\udcff"
@@ -66,6 +71,8 @@ class _Reader:
         self.at = 0
         self.definitions = Definitions(source)
         self.excluded: set[str] = set()
+        self.broken: int | None = None
+        """The first text with a line break, whose quotation mark is missing if those of the grammar are not even."""
 
     def read(self) -> None:
         self.space(lines=True)
@@ -81,32 +88,39 @@ class _Reader:
     def fail(self, message: str, place: int | None = None) -> NoReturn:
         self.source.fail(message, self.at if place is None else place)
 
-    def _unexpected(self) -> str:
-        quoted = (
-            "write texts in double quotation marks" if self.text[self.at] == "'" else "remove it, or quote it"
-        )
-        return f"unexpected {self.source.shown(self.at)}; {quoted}"
+    def unexpected(self, found: Expression) -> NoReturn:
+        """Raise an error about a character that no rule has here."""
+        if self.text.startswith("::=", self.at) and (name := _NEXT_RULE.search(self.text, 0, self.at)):
+            if found.bracket:
+                fault = f"`(` is not closed before the rule `{name[1]}`; write `)` at the end of the group"
+                self.fail(fault, found.opened)
+            remedy = 'begin it on a line of its own, and write `""` for an empty alternative before it'
+            self.fail(f"the rule `{name[1]}` begins inside another one; {remedy}", name.start())
+        first = self.text[self.at]
+        if first in "\"'\u201c\u201d\u2018\u2019":
+            remedy = "write texts in double quotation marks"
+        else:
+            remedy = "write a blank" if first.isspace() else "remove it, or quote it"
+        self.fail(f"unexpected {self.source.shown(self.at)}; {remedy}")
 
     def rule(self) -> None:
         place = self.at
         found = _NAME.match(self.text, place)
         if found is None:
             if self.text[place] == "|":
-                self.fail("an alternative on a line of its own needs `|` at the end of the line before")
-            self.fail(
-                f"a rule begins with its name, not with {self.source.shown(place)}; write `name ::= ...`"
-            )
+                self.fail(
+                    "a line begins with `|`; write it at the end of the line before, or use parentheses"
+                )
+            self.fail(f"a rule begins with its name, not with {self.source.shown(place)}; {_LINES}")
         self.at = found.end()
         self.space(lines=False)
         if not self.text.startswith("::=", self.at):
-            self.fail(
-                "`::=` is missing; write a rule as `name ::= ...`, and its next line in parentheses or behind `|`"
-            )
+            self.fail(f"`::=` is missing; {_LINES}")
         self.at += 3
         self.space(lines=True)
         expression = self.expression()
         if self.at < len(self.text) and self.text[self.at] not in "\r\n":
-            self.fail(self._unexpected())
+            self.unexpected(expression)
         self.definitions.rules.pop(found[0], None)
         self.definitions.define(found[0], expression.node(), place)
 
@@ -117,7 +131,7 @@ class _Reader:
             self.space(lines=bool(found.bracket))
         if found.bracket:
             if self.at < len(self.text):
-                self.fail(self._unexpected())
+                self.unexpected(found)
             self.fail("`(` is not closed; write `)` at the end of the group", found.opened)
         return found
 
@@ -197,21 +211,26 @@ class _Reader:
             start = self.at
             code = self.character('`"`', place)
             if code >= _LIMIT or 0xD800 <= code < 0xE000:
-                self.fail(f"U+{code:04X} is not a character; write another one", start)
+                remedy = r"write one up to U+10FFFF as `\UHHHHHHHH`"
+                self.fail(f"U+{code:04X} is not a character; {remedy}", start)
             letters.append(chr(code))
+        if self.broken is None and "\n" in self.text[place : self.at]:
+            self.broken = place
         self.at += 1
         return "".join(letters)
 
     def character(self, closing: str, opened: int) -> int:
         """Read a character of a text or a class."""
         if self.at >= len(self.text):
-            self.fail(f"the closing {closing} is missing; write it at the end", opened)
+            place = opened if self.broken is None else self.broken
+            self.fail(f"the closing {closing} is missing; write it at the end", place)
         if self.text[self.at] != "\\":
             self.at += 1
             return ord(self.text[self.at - 1])
         found = _ESCAPE.match(self.text, self.at)
         if found is None:
-            self.fail(f"invalid escape `{self.text[self.at : self.at + 2]}`; write `\\\\` for a backslash")
+            escaped = self.text[self.at + 1 : self.at + 2]
+            self.fail(f"invalid escape `\\{escaped}`; {_escape_remedy(escaped, in_class=closing == '`]`')}")
         self.at = found.end()
         if found[4]:
             return ord(_CONTROLS.get(found[4], found[4]))
@@ -263,3 +282,13 @@ class _Reader:
         if high is not None and high < low:
             self.fail(f"the maximum of `{counts[0]}` is below its minimum; swap them", place)
         found.repeat(low, None if high is None or high > limits.iterations else high)
+
+
+def _escape_remedy(escaped: str, *, in_class: bool) -> str:
+    """Return what to write for an escape that other notations have."""
+    if count := _DIGITS.get(escaped):
+        return f"write {count} hexadecimal digits behind it"
+    meant = _CHARACTERS.get(escaped, escaped)
+    if ranges := _CLASSES.get(escaped):
+        meant = ranges if in_class else f"[{ranges}]"
+    return f"write `{meant}`, or `\\\\` for a backslash" if meant.isprintable() and meant else "write `\\\\`"
