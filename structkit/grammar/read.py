@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from structkit.errors import GrammarError, LimitExceeded
 from structkit.grammar.collection import collection_paused
 from structkit.grammar.findings.finding import FindingKind, GrammarFinding
-from structkit.grammar.findings.search import NARROWED, findings_of
+from structkit.grammar.findings.search import NARROWED, findings_of, misread_terminal
 from structkit.grammar.rules.cfg import Cfg
 from structkit.grammar.rules.constrain import UnseparatedTerminals
 from structkit.grammar.rules.layout import UnbalancedIndent
@@ -115,9 +115,12 @@ class GrammarSource:
     def _without_texts(self) -> GrammarError:
         """Return the error of a grammar without texts, at what loses a text of its rules, if that is found."""
         message = "no text is in the language"
-        found = () if self.syntax != "lark" or self.lark.is_dynamic else findings_of(self.lark, ())
+        has_lexer = self.syntax == "lark" and not self.lark.is_dynamic
+        found = [each for each in findings_of(self.lark, ()) if each.kind in _REMEDIES] if has_lexer else []
+        if has_lexer and not any(each.example for each in found):
+            found += filter(None, [misread_terminal(self.lark)])
         for each in found:
-            if each.example is not None and each.line and each.column and each.kind in _REMEDIES:
+            if each.example is not None and each.line and each.column:
                 reason = each.reason.replace("; ", ", ")
                 text = f"{message}: {each.kind} {each.name}: {reason}, as in {each.example!r}"
                 source = self.text.splitlines()[each.line - 1]

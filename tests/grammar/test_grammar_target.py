@@ -204,6 +204,18 @@ def test_errors_have_a_place(text: str, line: int, column: int, message: str) ->
             (3, 1),
             "B: .*priority",
         ),
+        (
+            'start: N " > " N (TEXT "\\n")+\nN: /[0-9]/\nTEXT: /[^0-9\\n].*/',
+            {"lexer": "basic"},
+            (1, 10),
+            '" > ": the lexer reads .* as TEXT .*priority',
+        ),
+        (
+            'start: N " > " N\nN: /[0-9]/\nREST: /[^0-9\\n].*/\n%ignore REST',
+            {"lexer": "basic"},
+            (1, 10),
+            '" > ": the lexer ignores .*priority',
+        ),
         ('start: "a" b "c"\nb: x*\nx: "a" | "c"', {"parser": "lalr"}, (2, 1), "conflict b: .*'ac'"),
         ('start: A "a"\nA: /a+/', {}, (1, 1), "leaves characters"),
     ],

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import product
+from itertools import islice, product
 from typing import TYPE_CHECKING, get_args
 
 from structkit.errors import GrammarError
@@ -22,7 +22,7 @@ from structkit.grammar.syntax.lalr import basic_scanner, first_state
 if TYPE_CHECKING:
     from structkit.grammar.syntax.lark_grammar import LarkGrammar
 
-__all__ = ["NARROWED", "findings_of"]
+__all__ = ["NARROWED", "findings_of", "misread_terminal"]
 
 NARROWED = (
     "whether such a text ends the terminal depends on everything that follows, which takes too many rules; "
@@ -81,6 +81,11 @@ def findings_of(grammar: LarkGrammar, narrowed: Iterable[str]) -> tuple[GrammarF
     )
 
 
+def misread_terminal(grammar: LarkGrammar) -> GrammarFinding | None:
+    """Return a terminal of a short text of the rules that the lexer reads otherwise; `None` if none is found."""
+    return _Search(grammar).misread_terminal()
+
+
 class _Search:
     """The search in one grammar."""
 
@@ -99,15 +104,7 @@ class _Search:
         if grammar.is_dynamic:
             productive = grammar.cfg.productive
         else:
-            self._read_words()
-            # A terminal whose word the search has not found counts as one of a letter.
-            lengths = dict.fromkeys(self.lexing.automata, 1)
-            lengths |= {name: len(word) for name, word in self.words.items()}
-            root = first_state(grammar.lark, grammar.options.start, lookaheads=self.is_lalr)
-            self.table = Table(root)
-            self.sentences = Sentences(self.table, rules, lengths)
-            if self.table.may_loop():
-                self.parses_left = 0
+            self._read_grammar()
             productive = frozenset(self.sentences.shortest)
             yield from self._with_a_lexer()
         for name in dict.fromkeys(str(rule.origin.name) for rule in rules):
@@ -115,6 +112,33 @@ class _Search:
                 yield self.finding("no text", name, "no text ends this rule: each alternative needs itself")
         for name in grammar.unused:
             yield self.finding("unused", name, "no text uses it")
+
+    def misread_terminal(self) -> GrammarFinding | None:
+        self._read_grammar()
+        for sentence in islice(self.sentences.shortest_first(_MAX_SHORT_STEPS), _MAX_SENTENCES):
+            text = self._shortest_text(sentence, {}, self._is_refused)
+            if text is None:
+                continue
+            place, read = 0, [*self.grammar.tokens(text), ("", "")]
+            for expected, (name, value) in zip(sentence, read, strict=False):
+                if name != expected:
+                    is_read = value and text.startswith(value, text.find(self.words[expected], place))
+                    other = f"reads {value!r} as {self._shown(name)}" if is_read else "ignores or refuses it"
+                    reason = f"the lexer {other} where the rules have it"
+                    return self.finding("hidden terminal", expected, reason, text)
+                place = text.find(value, place) + len(value)
+        return None
+
+    def _read_grammar(self) -> None:
+        grammar = self.grammar
+        self._read_words()
+        # A terminal whose word the search has not found counts as one of a letter.
+        lengths = dict.fromkeys(self.lexing.automata, 1)
+        lengths |= {name: len(word) for name, word in self.words.items()}
+        self.table = Table(first_state(grammar.lark, grammar.options.start, lookaheads=self.is_lalr))
+        self.sentences = Sentences(self.table, grammar.lark.rules, lengths)
+        if self.table.may_loop():
+            self.parses_left = 0
 
     def _with_a_lexer(self) -> Iterator[GrammarFinding]:
         if self.is_lalr:
