@@ -254,6 +254,17 @@ def test_too_many_parses_name_the_rule() -> None:
     assert (caught.value.place or "").strip("0123456789") == "r"
 
 
+def test_an_lalr_rule_may_have_eight_optional_parts() -> None:
+    """As a `SELECT` has them: their combinations are 256 productions, which 16 levels of operators can contain."""
+    parts = " ".join(f'["{part}" e0]' for part in "abcdefg")
+    levels = "\n".join(f'e{n}: e{n + 1} | e{n} "{n}" e{n + 1}' for n in range(16))
+    grammar = f'start: q\nq: "s" e0 {parts} ["u" q]\n{levels}\ne16: "x" | "(" q ")"'
+    cursor = sk.compile(sk.Grammar(grammar, parser="lalr"), byte_vocabulary(), cache=False).cursor()
+    for byte in b"sxbx3(sxgx)usx":
+        cursor.advance(byte)
+    assert cursor.is_accepting
+
+
 def test_the_states_of_an_lalr_parser_are_bounded() -> None:
     """Each level of operators begins in the states of all levels above it."""
     levels = "\n".join(f'e{n}: e{n + 1} | e{n} "o{n}" e{n + 1}' for n in range(300))
