@@ -121,6 +121,7 @@ class StoredAutomata:
             offset += len(content)
         text = json.dumps({"sources": _source_hash(), "automata": described}).encode()
         self.path.parent.mkdir(mode=0o755, exist_ok=True)
+        self.path.unlink(missing_ok=True)  # it can be a link to a file of another installation
         self.path.write_bytes(b"".join([_HEADER.pack(_MAGIC, len(text), zlib.crc32(text)), text, *contents]))
         self.path.chmod(0o644)
         self.__dict__.pop("names", None)
@@ -150,7 +151,7 @@ class StoredAutomata:
             raise ValueError("another user can write to it")
         with self.path.open("rb") as file:
             magic, size, checksum = _HEADER.unpack(file.read(_HEADER.size))
-            text = file.read(size)
+            text = file.read(min(size, os.fstat(file.fileno()).st_size))  # a damaged size is up to 4 GiB
         if magic != _MAGIC or len(text) != size or zlib.crc32(text) != checksum:
             raise ValueError("the file is damaged")
         found = json.loads(text)

@@ -17,6 +17,7 @@ import json
 import logging
 import os
 import re
+import stat
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property
@@ -107,7 +108,7 @@ class ObjectCode:
         except OSError:
             content = b""
         if hashlib.sha256(content).hexdigest() != expected:
-            self._ignore(f"{path} is damaged, or another user can write to it")
+            self.ignore(f"{path} is damaged, or another user can write to it")
             return ()
         parts: tuple[Any, ...] = loads(content)
         return parts
@@ -162,9 +163,7 @@ class ObjectCode:
         path = self.folder / MANIFEST
         try:
             if not (is_private(self.folder) and is_private(path)):
-                self._ignore(
-                    f"another user owns {self.folder} or can write to it (run `chmod -R go-w` on it)"
-                )
+                self.ignore(f"another user owns {self.folder} or can write to it (run `chmod -R go-w` on it)")
                 return {}
             manifest = json.loads(path.read_text(encoding="utf-8"))
             versions, sources = manifest["versions"], manifest["sources"]
@@ -172,16 +171,16 @@ class ObjectCode:
             is_valid = all(isinstance(value, str) for part in parts for value in part.values())
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             is_valid = False
         if not is_valid:
-            self._ignore(f"{path} is damaged")
+            self.ignore(f"{path} is damaged")
             return {}
         if versions != _versions():
-            self._ignore(f"{self.folder} was built with other versions of Python, numba or llvmlite")
+            self.ignore(f"{self.folder} was built with other versions of Python, numba or llvmlite")
             return {}
         if not _are_unchanged(sources):
-            self._ignore(f"{self.folder} was built from other sources")
+            self.ignore(f"{self.folder} was built from other sources")
             return {}
         checked: Mapping[str, Mapping[str, str]] = manifest
         return checked
@@ -197,10 +196,11 @@ class ObjectCode:
         needed = {each for each in required.get("features", "").split(",") if each}
         if required.get("triple") == triple and needed <= set(features.split(",")):
             return True
-        self._ignore(f"{self.folder} was built for another processor")
+        self.ignore(f"{self.folder} was built for another processor")
         return False
 
-    def _ignore(self, reason: str) -> None:
+    def ignore(self, reason: str) -> None:
+        """Log once that kernels are compiled, with the reason."""
         if not self._reported:
             self._reported = True
             _log.warning("the object code of the kernels is not used: %s; %s", reason, _REBUILD)
@@ -224,11 +224,22 @@ class KernelCache:
     def load_overload(self, signature: object, context: object) -> object:
         """Return the compiled kernel for a signature, or `None` if it must be compiled."""
         result = self._shipped.load(self._function, signature, context)
-        return self._fallback.load_overload(signature, context) if result is None else result
+        if result is not None:
+            return result
+        try:
+            return self._fallback.load_overload(signature, context)
+        except Exception as error:  # unpickling a damaged file can raise anything
+            self._shipped.ignore(f"a file in {self.cache_path} is damaged ({type(error).__name__}: {error})")
+            with contextlib.suppress(OSError):  # a file that cannot be replaced is damaged the next time, too
+                self.flush()
+            return None
 
     def save_overload(self, signature: object, result: object) -> None:
-        """Store a kernel that was compiled."""
-        self._fallback.save_overload(signature, result)
+        """Store a kernel that was compiled; this process can use it even if no file can be written."""
+        try:
+            self._fallback.save_overload(signature, result)
+        except Exception as error:  # this reads the index, which can be damaged
+            self._shipped.ignore(f"cannot write to {self.cache_path} ({type(error).__name__}: {error})")
 
     def flush(self) -> None:
         """Empty numba's own cache of this kernel."""
@@ -243,10 +254,36 @@ class KernelCache:
 
 
 class _SourceCache(FunctionCache):
-    """numba's cache, for the present sources of all kernels: numba only compares the file that has the kernel."""
+    """numba's cache, for the present sources of all kernels: numba only compares the file that has the kernel.
+
+    Each file has a hash of its key and contents. numba does not detect a changed byte; and since it writes the index
+    first, a process that is killed leaves an index that names the file of another kernel.
+    """
 
     def _index_key(self, signature: object, codegen: object) -> tuple[object, ...]:
         return *super()._index_key(signature, codegen), _sources_digest()
+
+    def _load_overload(self, signature: object, context: Any) -> object:
+        key = self._index_key(signature, context.codegen())
+        stored = self._cache_file.load(key)
+        if stored is None:
+            return None
+        expected, content = stored
+        if _key_hash(key, content) != expected:
+            raise ValueError("its hash differs")
+        return self._impl.rebuild(context, loads(content))
+
+    def _save_overload(self, signature: object, result: Any) -> None:
+        if not self._impl.check_cachable(result):
+            return
+        self._impl.locator.ensure_cache_path()
+        key = self._index_key(signature, result.codegen)
+        content = dumps(self._impl.reduce(result))
+        self._cache_file.save(key, (_key_hash(key, content), content))
+
+
+def _key_hash(key: tuple[object, ...], content: bytes) -> str:
+    return hashlib.sha256(f"{key}\n".encode() + content).hexdigest()
 
 
 @cache
@@ -296,11 +333,12 @@ _EMPTY_MODULE: bytes = llvmlite.binding.parse_assembly("").as_bitcode()
 
 
 def is_private(path: Path) -> bool:
-    """Return whether only this user or root can write to a file or folder."""
+    """Return whether something is a file or folder, and only this user or root can write to it."""
     if sys.platform == "win32":  # modes have no meaning
         return True
     about = path.lstat()
-    return about.st_uid in (0, os.getuid()) and not about.st_mode & _OTHERS_WRITE
+    is_plain = stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)  # reading a pipe would wait
+    return is_plain and about.st_uid in (0, os.getuid()) and not about.st_mode & _OTHERS_WRITE
 
 
 def _file_name(function: Callable[..., object], signature: object) -> str:
@@ -319,7 +357,7 @@ def _hash(path: Path) -> str:
 def _are_unchanged(sources: Mapping[str, str]) -> bool:
     try:
         return all(_hash(_ROOT / name) == expected for name, expected in sources.items())
-    except OSError:
+    except (OSError, ValueError):  # a name with a NUL character
         return False
 
 

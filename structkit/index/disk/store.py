@@ -234,7 +234,7 @@ def load(address: str, layout: ArrayLayout) -> dict[str, NDArray[np.generic]] | 
         cache.addresses.discard(address)
         return None
     if arrays is None:
-        _warn_of_damage_once(path)
+        _warn_of_damage(path)
         remove(address)
         return None
     if time.time() - about.st_mtime > _TOUCH_AFTER_SECONDS:
@@ -273,7 +273,7 @@ def save(address: str, layout: ArrayLayout, arrays: Arrays, max_bytes: int) -> b
         if size > max_bytes // _SIZE_CHECK_INTERVAL or int(address[:8], 16) % _SIZE_CHECK_INTERVAL == 0:
             _shrink(cache.folder, max_bytes)
     except OSError as error:
-        _warn_of_failure_once(str(error))
+        _warn_of_failure(error)
         return False
     return True
 
@@ -314,7 +314,7 @@ def _is_private(cache: Path) -> bool:
         return True
     if about.st_uid == os.getuid() and not about.st_mode & _OTHERS_WRITE:
         return True
-    _warn_once()
+    _warn_of_other_writers()
     return False
 
 
@@ -331,27 +331,35 @@ def _is_own_file(about: os.stat_result) -> bool:
     return about.st_uid in (os.getuid(), 0) and not about.st_mode & _OTHERS_WRITE
 
 
-@lru_cache(maxsize=1)
-def _warn_of_damage_once(path: str) -> None:
-    _log.warning(
+_reported: set[str] = set()
+"""The messages that were logged."""
+
+
+def _warn_once(message: str, *values: object) -> None:
+    """Log a message unless it was logged before, with any values."""
+    if message not in _reported:
+        _reported.add(message)
+        _log.warning(message, *values)
+
+
+def _warn_of_damage(path: str) -> None:
+    _warn_once(
         "the cache file %s is damaged or belongs to another user; it is deleted and written again, as is every "
         "other such file",
         path,
     )
 
 
-@lru_cache(maxsize=1)
-def _warn_of_failure_once(error: str) -> None:
-    _log.warning(
+def _warn_of_failure(error: OSError) -> None:
+    _warn_once(
         "cannot write to the disk cache: %s; each process compiles its targets again; set STRUCTKIT_CACHE_DIR to a "
         "folder with space that you can write to",
         error,
     )
 
 
-@lru_cache(maxsize=1)
-def _warn_once() -> None:
-    _log.warning(
+def _warn_of_other_writers() -> None:
+    _warn_once(
         "the cache folder %s is not used, because another user owns it or can write to it; run `chmod 700` on it, or "
         "set STRUCTKIT_CACHE_DIR to a private folder",
         folder(),

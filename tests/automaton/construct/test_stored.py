@@ -28,6 +28,7 @@ from structkit.regex.json_string import length_bounds
 from structkit.regex.lazy_rules import LazyRules
 from structkit.schema.ir.nodes import Format
 from structkit.targets.targets import read_target
+from tests.shared import cases
 
 NAMES = "ipv4", "email", "uuid"
 
@@ -159,6 +160,54 @@ def test_a_file_that_does_not_match_is_ignored(
     with caplog.at_level(logging.WARNING, "structkit"):
         assert [automata.get("uuid", Limits()) for _ in range(2)] == [None, None]
     assert reason in caplog.text and caplog.text.count("not used") == bool(reason)
+
+
+def _as_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _as_link(path: Path) -> None:
+    path.symlink_to(path.rename(path.with_name("elsewhere")))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pipes")
+@pytest.mark.parametrize("place", [_as_folder, _as_link, lambda path: (path.unlink(), os.mkfifo(path))])
+def test_what_is_no_file_is_ignored(
+    place: Callable[[Path], object], automata: StoredAutomata, caplog: pytest.LogCaptureFixture
+) -> None:
+    place(automata.path)
+    assert automata.get("uuid", Limits()) is None
+    assert caplog.text.count("not used") == 1
+
+
+def test_every_flipped_byte_and_every_cut_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A damaged size is not allocated either."""
+    monkeypatch.setattr(stored, "_source_hash", lambda: "these")
+    path, expected = tmp_path / "formats.bin", _built("ipv4")
+    _save(path, ["ipv4"])
+    whole = path.read_bytes()
+    chance = random.Random(6)
+    for at in sorted({*range(40), *chance.sample(range(len(whole)), cases(60, of=len(whole)))}):
+        flipped = bytearray(whole)
+        flipped[at] ^= chance.randrange(1, 256)
+        for damaged in (bytes(flipped), whole[:at]):
+            path.write_bytes(damaged)
+            assert StoredAutomata(path).get("ipv4", Limits()) is None, at
+    path.write_bytes(whole)
+    assert _are_equal(StoredAutomata(path).get("ipv4", Limits()), expected)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes")
+@pytest.mark.parametrize("link", [os.link, os.symlink])
+def test_the_file_of_another_installation_is_not_written_through_a_link(
+    link: Callable[[Path, Path], None], tmp_path: Path
+) -> None:
+    path, other = tmp_path / "formats.bin", tmp_path / "other"
+    other.write_text("other")
+    link(other, path)
+    _save(path, ["uuid"])
+    assert other.read_text() == "other" and StoredAutomata(path).get("uuid", Limits()) is not None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes")

@@ -209,11 +209,29 @@ def _damage(folder: Path) -> None:
     path.write_bytes(content)
 
 
+def _replace(make: Callable[[Path], object]) -> Callable[[Path], None]:
+    def replace(folder: Path) -> None:
+        for path in folder.glob(f"{KERNEL}-*.nbc"):
+            path.unlink()
+            make(path)
+
+    return replace
+
+
+def _move(folder: Path) -> None:
+    folder.symlink_to(folder.rename(folder.with_name(f"{folder.name} elsewhere")))
+
+
 FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "damaged file": (_damage, "damaged"),
+    "folder in place of a file": (_replace(Path.mkdir), "damaged"),
+    "pipe in place of a file": (_replace(lambda path: os.mkfifo(path)), "damaged"),
+    "link to another folder": (_move, "another user"),
     "missing file": (lambda folder: [path.unlink() for path in folder.glob("*.nbc")], "damaged"),
     "damaged manifest": (lambda folder: (folder / MANIFEST).write_text('{"files": 3'), "damaged"),
     "foreign manifest": (lambda folder: (folder / MANIFEST).write_text("[1]"), "damaged"),
+    "deep manifest": (lambda folder: (folder / MANIFEST).write_text("[" * 100_000), "damaged"),
+    "source that has no name": (_edit(lambda each: each["sources"].update({"\0": "0"})), "other sources"),
     "changed source": (
         _edit(lambda each: each["sources"].update({"automaton/core/kernels.py": "0"})),
         "other sources",
@@ -242,7 +260,7 @@ def test_object_code_that_does_not_match_is_ignored(built: Path, tmp_path: Path)
     faults = [
         (name, tmp_path / str(number), *fault)
         for number, (name, fault) in enumerate(FAULTS.items())
-        if not (sys.platform == "win32" and "others" in name)
+        if not (sys.platform == "win32" and any(part in name for part in ("others", "pipe", "link")))
     ]
     for _, folder, damage, _ in faults:
         shutil.copytree(built, folder)

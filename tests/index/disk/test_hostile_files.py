@@ -37,13 +37,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def _use(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STRUCTKIT_CACHE_DIR", str(folder))
-    for cache in (
-        store._cache,
-        store._warn_once,
-        store._warn_of_damage_once,
-        store._warn_of_failure_once,
-    ):
-        cache.cache_clear()
+    store._cache.cache_clear()
+    monkeypatch.setattr(store, "_reported", set())
 
 
 def _save(value: int, size: int = 40, address: str = ADDRESS) -> bool:
@@ -172,6 +167,24 @@ def test_a_full_disk_is_said_once(folder: Path, caplog: pytest.LogCaptureFixture
     assert _load() == 1
     [said] = _warnings(caplog)
     assert os.strerror(errno.EFBIG) in said and "STRUCTKIT_CACHE_DIR" in said
+
+
+def test_a_file_in_place_of_the_folder_is_said_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The error has the name of the temporary file, which is another each time."""
+    (folder / "file").touch()
+    _use(folder / "file", monkeypatch)
+    assert [_save(2) for _ in range(3)] == [False] * 3
+    assert len(_warnings(caplog)) == 1
+
+
+def test_many_damaged_files_are_said_once(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for address in (ADDRESS, OTHER):
+        assert _save(1, address=address)
+        (folder / f"{address}.cache").write_bytes(b"")
+        assert _load(address) is None
+    assert len(_warnings(caplog)) == 1
 
 
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no folder that root cannot write to")

@@ -234,7 +234,7 @@ def test_a_folder_that_others_can_write_to_is_not_used(
 ) -> None:
     assert store.save(ADDRESS, FORM, {"a": np.zeros(1, np.int32)}, 10_000)
     files = sorted(folder.iterdir())
-    store._warn_once.cache_clear()
+    monkeypatch.setattr(store, "_reported", set())
     if mode is None:
         monkeypatch.setattr(os, "getuid", lambda: folder.stat().st_uid + 1)
     else:
