@@ -103,7 +103,8 @@ _log = logging.getLogger("structkit")
 def source_hash() -> str | None:
     """Return a hash of the source of `SOURCE_PARTS`, of Python's version, and of what parses patterns and grammars.
 
-    These are interegular, and Lark, whose first file has its version. `None` if the source cannot be read, for example in a zip file; then nothing is cached.
+    These are interegular, and Lark, whose first file has its version. `None` if the source cannot be read, for example
+    in a zip file; then nothing is cached.
     """
     root = Path(__file__).parents[2]
     patterns, grammars = find_spec("interegular"), find_spec("lark")

@@ -93,7 +93,7 @@ def numbers(
         schema: The range and the multiple.
         bounded: Whether the digits are bounded and no value overflows a 64-bit float, as for a Python type. Otherwise
             the numbers of the specification: every JSON number; in a range, every fixed-point number, and exponents in
-            the form of `repr(float)`.
+            the form of `repr(float)`. Multiples, and numbers that are no multiples, have no exponent.
         canonical: Whether each value has one spelling only, so that distinct texts are distinct numbers: the form of
             `repr(float)` if the digits are bounded; otherwise fixed point, without trailing zeros and without the
             fraction of an integer.
@@ -131,7 +131,8 @@ def _numbers(
         node = _multiples(schema.multiple_of, low, high, bounded, places, limits, path)
     elif as_float and low is None and high is None and limits.fraction_digits >= precision:
         return shape
-    elif canonical and not as_float:
+    elif (canonical and not as_float) or schema.not_multiple_of:
+        # An excluded multiple is recognized by its digits, so numbers have no exponent.
         node = _fixed(low, high, bounded, places)
     elif not bounded and low is None and high is None:
         return _any_number()

@@ -68,8 +68,7 @@ class NumberLowerer:
         """Lower a number; unbounded numbers are a rule, like unbounded integers."""
         lowering = self._lowering
         if lowering.canonical or schema != _ANY_NUMBER:
-            # An excluded multiple is recognized by its digits, so numbers have no exponent.
-            canonical = lowering.canonical or bool(schema.not_multiple_of)
+            canonical = lowering.canonical or (lowering.bounded_numbers and bool(schema.not_multiple_of))
             # Where items must differ, no two texts may denote the same float.
             precision = DISTINCT_DIGITS if lowering.canonical else ROUND_TRIP_DIGITS
             node = numbers(

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.errors import UnsupportedKeyword
+from structkit.limits import Limits
 from structkit.lowering.numbers.decimals import fixed, two_digits
 from structkit.lowering.numbers.floats import DISTINCT_DIGITS, ROUND_TRIP_DIGITS, floats
-from structkit.lowering.numbers.numbers import numbers
+from structkit.lowering.numbers.numbers import numbers, without_multiples
 from structkit.regex.nodes import NEVER
 from structkit.schema.ir.nodes import Bound, Number
 from tests.regex.oracle import holds
@@ -145,6 +146,25 @@ def test_multiples_are_exactly_those_of_the_range(of: str, bounded: bool, factor
         Number(multiple_of=step, minimum=Bound(Decimal(-50)) if bounded else None), bounded=bounded
     )
     assert holds(node, text) == (value % step == 0 and (not bounded or value >= -50))
+
+
+@given(
+    st.lists(st.sampled_from(["3", "0.5", "2.5", "10", "0.3", "1"]), min_size=1, max_size=2, unique=True),
+    bounds,
+    bounds,
+    st.integers(-400, 400),
+    st.integers(0, 2),
+    st.sampled_from(["", "0", "00", ".0"]),
+)
+def test_each_spelling_without_an_exponent_of_what_is_no_multiple_is_accepted(
+    excluded: list[str], low: Bound | None, high: Bound | None, digits: int, places: int, zeros: str
+) -> None:
+    parts = tuple(map(Decimal, excluded))
+    schema = Number(minimum=low, maximum=high, not_multiple_of=parts)
+    value = Decimal(digits).scaleb(-places)
+    text = format(value, "f") + (zeros if ("." in format(value, "f")) != (zeros == ".0") else "")
+    node = without_multiples(numbers(schema, bounded=False), parts, Limits(), None)
+    assert holds(node, text) == (inside(value, low, high) and all(value % part for part in parts)), text
 
 
 def test_few_multiples_are_enumerated() -> None:
