@@ -246,18 +246,15 @@ def _with_shared_symbols(rules: Sequence[Any]) -> list[Any]:
     """Return rules with one object for each symbol, whose hash is that of the object: Lark's is the slowest part."""
     from lark.grammar import NonTerminal, Rule, Terminal
 
-    class SharedTerminal(Terminal):
-        __hash__, __eq__, __ne__ = object.__hash__, object.__eq__, object.__ne__
-
-    class SharedNonTerminal(NonTerminal):
-        __hash__, __eq__, __ne__ = object.__hash__, object.__eq__, object.__ne__
-
+    by_object = {"__hash__": object.__hash__, "__eq__": object.__eq__, "__ne__": object.__ne__}
+    kinds = [
+        type(kind.__name__, (kind,), by_object) for kind in (NonTerminal, Terminal)
+    ]  # as Lark's errors write them
     shared: dict[tuple[str, bool], Any] = {}
     for rule in rules:
         for symbol in (rule.origin, *rule.expansion):
             if (symbol.name, symbol.is_term) not in shared:
-                kind = SharedTerminal if symbol.is_term else SharedNonTerminal
-                shared[symbol.name, symbol.is_term] = kind(symbol.name)
+                shared[symbol.name, symbol.is_term] = kinds[symbol.is_term](symbol.name)
     return [
         Rule(
             shared[rule.origin.name, False],
