@@ -82,7 +82,8 @@ def union(sets: Iterable[CharClass]) -> CharClass:
     >>> union([single_char("a"), single_char("b")])
     CharClass(ranges=((97, 98),))
     """
-    return _union(tuple(sets))
+    found = tuple(sets)
+    return found[0] if len(found) == 1 else _union(found)
 
 
 @lru_cache(maxsize=512)

@@ -11,6 +11,7 @@ import pytest
 
 from structkit.errors import LimitExceeded
 from structkit.grammar.read import GrammarSource
+from structkit.grammar.rules.cfg import Terminal
 from structkit.grammar.rules.graph import Graph, coarsest, minimal
 from structkit.grammar.syntax.lark_grammar import LarkOptions, Lexer
 from structkit.limits import Limits
@@ -195,3 +196,13 @@ def test_looks_at_requirements_count_as_work() -> None:
             _ = source.rules
 
     assert counted(refuse) < 1_500_000
+
+
+def test_guards_of_recursion_do_not_write_terminals_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text of a terminal has all classes of its characters."""
+
+    def refuse(_terminal: Terminal) -> str:
+        raise AssertionError("a terminal was written as text")
+
+    monkeypatch.setattr(Terminal, "__repr__", refuse)
+    _ = GrammarSource('start: e\ne: o e A | A\no: "o"*\nA: /[a-y]/').rules

@@ -146,7 +146,9 @@ def _guards_of_recursion(cfg: Cfg, group: frozenset[str]) -> list[Guard]:
             for symbol in production if _has_texts(cfg, production) else ():
                 if symbol in group:
                     found.update(before)
-                empty = [symbol] if isinstance(symbol, Guard) else cfg.guards.get(str(symbol), ())
+                if isinstance(symbol, Terminal):
+                    break
+                empty = [symbol] if isinstance(symbol, Guard) else cfg.guards.get(symbol, ())
                 ways = {Guard(way.banned | each.banned) for way in ways for each in empty}
                 before.update((way, None) for way in ways if way.banned)
     return list(found)
