@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,6 +21,9 @@ from tests.grammar.test_left_corner import GRAMMARS, TEXTS, derives
 from tests.shared import SHARED
 
 DATA = Path(__file__).parent / "data"
+LLAMA_SUITE: list[dict[str, Any]] = [
+    *map(json.loads, (DATA / "llama_suite.jsonl").read_text(encoding="utf-8").splitlines())
+]
 LABELLED = sorted((SHARED / "data" / "grammars").glob("*/grammar.gbnf"))
 
 
@@ -159,6 +163,14 @@ def test_grammars_of_llama_cpp(name: str, valid: list[str], invalid: list[str]) 
     accepts = recognizer(read_gbnf((DATA / f"{name}.gbnf").read_text()))
     assert [text for text in valid if not accepts(text)] == []
     assert [text for text in invalid if accepts(text)] == []
+
+
+@pytest.mark.parametrize("case", LLAMA_SUITE, ids=lambda case: str(case["name"]))
+def test_verdicts_of_llama_cpp(case: dict[str, Any]) -> None:
+    """Grammars as users write them: llama.cpp (xllamacpp 2026.10) has read generations, and texts close to these."""
+    accepts = recognizer(read_gbnf(case["grammar"]))
+    assert [text for text in case["valid"] if not accepts(text)] == []
+    assert [text for text in case["invalid"] if accepts(text)] == []
 
 
 @pytest.mark.skipif(not LABELLED, reason="needs the grammars of ../shared/data")
