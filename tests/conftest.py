@@ -7,6 +7,7 @@ Tests with the marker `long` run with `--all`, with `-m long`, and when they are
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import random
 import ssl
@@ -99,9 +100,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Collect no garbage among modules and tests, which live until the end; little of them is garbage already."""
+    """Collect no garbage among modules and tests, which live until the end, and leave all logs to the root."""
     gc.enable()
     gc.freeze()
+    # pytest adds its handlers to each logger that does not propagate, six times for each test; torch has 57 of them.
+    for logger in logging.root.manager.loggerDict.values():
+        if isinstance(logger, logging.Logger):
+            logger.propagate = True
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -109,7 +114,9 @@ def pytest_runtest_setup() -> None:
     """Seed the generators that a process shares, so that a test draws the same after any other."""
     random.seed(0)
     if torch := sys.modules.get("torch"):
-        torch.manual_seed(0)
+        torch.default_generator.manual_seed(0)
+        if torch.cuda.is_initialized():  # otherwise `torch.manual_seed` notes a stack for each kind of device
+            torch.cuda.manual_seed_all(0)
 
 
 _left_out = pytest.StashKey[int]()  # how many long tests
