@@ -130,11 +130,13 @@ def detect_format(
     plain = JsonFormat(whitespace=whitespace or "spaced")
     if name == "json" or not tools:
         return plain, False
-    for known, signature, format in _NATIVE:
-        if name in ("auto", known) and not isinstance(model, TextModel):
-            for native in _variants(model, format, allow_text):
-                if _renders(model, signature, native, allow_text):
-                    return _with_whitespace(native, plain.whitespace), True
+    if not isinstance(model, TextModel) and isinstance(model, HasChatTemplate):
+        template = model.chat_template or ""
+        for known, signature, format in _NATIVE if "tools" in template else ():
+            if name in ("auto", known) and signature in template:
+                for native in _variants(model, format, allow_text):
+                    if _renders(model, native, allow_text):
+                        return _with_whitespace(native, plain.whitespace), True
     named = next((format for known, _, format in _NATIVE if known == name), None)
     return plain if named is None else _with_whitespace(named, plain.whitespace), False
 
@@ -185,12 +187,8 @@ def _control_token(model: LogitsModel, name: str) -> int | None:
     return token_id if known else None
 
 
-def _renders(model: LogitsModel, signature: str, native: Format, allow_text: bool) -> bool:
+def _renders(model: LogitsModel, native: Format, allow_text: bool) -> bool:
     """Whether a model's template renders calls in a format, with text before them, in tokens of the model."""
-    if not isinstance(model, HasChatTemplate) or signature not in (template := model.chat_template or ""):
-        return False
-    if "tools" not in template:
-        return False
     parts = [CallPart(id=f"call_{n}", name="probe", arguments=text) for n, text in enumerate(_ARGUMENTS)]
     calls = Calls(calls=tuple(parts), text="Let me see." if allow_text else "")
     outputs = [Output(id=part.id, name=part.name, content=f"output {part.id}") for part in calls.calls]
