@@ -46,7 +46,7 @@ def test_an_endless_source_is_read_as_rows_become_free(demo, size: int) -> None:
     assert SCHEDULERS.of(demo).is_idle
 
 
-def test_memory_does_not_grow_with_the_prompts() -> None:
+def test_memory_does_not_grow_with_the_prompts(few_objects: None) -> None:
     model = RandomModel(1)
     results = sk.stream_many(model, ("x" for _ in itertools.count()), bool, progress=False)
     counts = []

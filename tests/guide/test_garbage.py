@@ -42,11 +42,9 @@ CONTAINS = {"type": "array", "items": {"type": "integer"}, "contains": {"const":
 
 
 @pytest.fixture
-def garbage() -> Iterator[list[object]]:
+def garbage(few_objects: None) -> Iterator[list[object]]:
     """What a collection finds during the test is kept here."""
     thresholds = gc.get_threshold()
-    gc.collect()
-    gc.freeze()  # what other tests left takes a second for each collection
     gc.disable()
     gc.set_debug(gc.DEBUG_SAVEALL)
     gc.set_threshold(700, 10, 10)

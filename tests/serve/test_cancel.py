@@ -62,7 +62,7 @@ def test_places_are_free_after_a_cancellation_at_every_await(stream: bool, answe
 
 @pytest.mark.long(every=3)
 @pytest.mark.parametrize("regex", ["[ab]{3,9}", "(", "[ab]{900}"], ids=["valid", "malformed", "too long"])
-def test_requests_leave_no_objects(regex: str) -> None:
+def test_requests_leave_no_objects(regex: str, few_objects: None) -> None:
     """Memory grows with new targets until the caches are full, and not with requests."""
     fields: dict[str, Any] = {"model": "demo", "messages": MESSAGES, "max_tokens": 40, "seed": 1}
     fields["structured_outputs"] = {"regex": regex}

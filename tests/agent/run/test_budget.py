@@ -194,6 +194,7 @@ async def _never_awaited() -> str:
     return "late"
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("run", ["run", "arun"])
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("function", [_never, _never_awaited])

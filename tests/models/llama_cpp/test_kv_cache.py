@@ -210,7 +210,7 @@ def test_no_memory_for_more_cells_is_an_error_and_the_model_goes_on(
     np.testing.assert_allclose(session.logits([8]), _whole(tiny, [*_tokens(50), 6, 8])[-1], atol=1e-4)
 
 
-def test_rows_that_are_gone_free_their_cells(tiny_gguf) -> None:
+def test_rows_that_are_gone_free_their_cells(tiny_gguf, few_objects: None) -> None:
     for seed in range(100):
         tiny_gguf.session().logits(_tokens(30, seed))
         gc.collect()
