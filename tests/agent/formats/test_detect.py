@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import cache
 from typing import Annotated, Any
 
 import pytest
@@ -76,10 +77,15 @@ def now() -> str:
     return "12:00"
 
 
+@cache
+def _model(name: str) -> TransformersModel:
+    template, special, _ = MODELS[name]
+    return make_model(template, special, bos=special[0])
+
+
 @pytest.fixture(scope="module", params=MODELS)
 def real(request: pytest.FixtureRequest) -> TransformersModel:
-    template, special, _ = MODELS[request.param]
-    return make_model(template, special, bos=special[0])
+    return _model(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -275,8 +281,8 @@ def test_a_run_can_continue_in_another_format(real: TransformersModel, form: For
     with pytest.raises(sk.RunSuspended) as paused:
         sk.Agent(Script([_step(form, *calls)], real, form), tools=[waits], max_parallel_calls=2).run("Go.")
     state = sk.RunState.loads(paused.value.state.dumps())
-    for template, special, _ in MODELS.values():
-        other = make_model(template, special, bos=special[0])
+    for name in MODELS:
+        other = _model(name)
         into, _ = detect_format("auto", other, None, tools=True)
         model = Script(["Done."], other, into)
         agent = sk.Agent(model, tools=[waits], max_parallel_calls=2)
@@ -297,7 +303,7 @@ def _shown(form: Format, calls: list[CallPart]) -> list[str]:
 
 
 def test_parallel_calls_are_split_for_templates_with_one_call_per_turn() -> None:
-    real = make_model(LLAMA, HEADERS, bos=HEADERS[0])
+    real = _model("llama")
     parts = tuple(CallPart(id=f"id {n}", name="now", arguments="{}") for n in range(2))
     history = (
         User(content="Go."),
@@ -313,7 +319,7 @@ def test_parallel_calls_are_split_for_templates_with_one_call_per_turn() -> None
 
 
 def test_a_delimiter_is_written_only_by_its_token() -> None:
-    real = make_model(MISTRAL, INST, bos=INST[0])
+    real = _model("mistral")
     form, _ = detect_format("auto", real, None, tools=True)
     vocabulary = vocabulary_of(real, form)
     mark = real.control_token("[TOOL_CALLS]")
