@@ -435,3 +435,13 @@ def test_the_frames_below_that_tokens_reach_are_charged() -> None:
     with pytest.raises(LimitExceeded, match="tokens of a mask"):
         rows_below(automaton, exits, lambda nodes, at: row, Work(250))
     assert len(rows_below(automaton, exits, lambda nodes, at: row, Work(1_000))) == 3
+
+
+def test_a_cursor_shows_its_text_and_whether_it_may_end() -> None:
+    guide = Guide(linked(Rules(Choice((LiteralText("a"), LiteralText("ab"))), {})), byte_vocabulary())
+    cursor = guide.cursor()
+    assert repr(cursor) == "<Cursor after 0 tokens, b'', not at an end>"
+    cursor.advance(ord("a"))
+    assert repr(cursor) == "<Cursor after 1 token, b'a', may end>"
+    cursor.advance(guide.vocabulary.eos_token_ids[0])
+    assert repr(cursor) == "<Cursor after 2 tokens, b'a', terminated>"

@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 import re
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from structkit.guide.picture import byte_ranges
+from structkit.automaton.link import link
+from structkit.guide.picture import automaton_graph, byte_ranges
+from structkit.regex.nodes import Choice, LiteralText, RuleRef, Rules, Seq
 
 
 def _byte(name: str) -> int:
@@ -32,3 +35,15 @@ def test_the_name_of_a_set_has_all_its_bytes_in_ranges(numbers: set[int]) -> Non
         found += range(first, last + 1)
         inner = inner[match.end() :]
     assert found == sorted(numbers)
+
+
+@pytest.mark.parametrize(
+    ("count", "more"), [(0, ""), (1, ", 1 more rule"), (2, ", 2 more rules"), (3, ", 3 more rules")]
+)
+def test_the_caption_counts_the_rules_that_are_not_drawn(count: int, more: str) -> None:
+    rules = {f"r{n}": Seq((LiteralText(f"({n}"), RuleRef(f"r{n}"), LiteralText(")"))) for n in range(count)}
+    rules = {name: Choice((LiteralText("x"), node)) for name, node in rules.items()}
+    automaton = link(Rules(Seq((LiteralText("a"), *map(RuleRef, rules))), rules))
+    automaton.build_all()
+    title = automaton_graph(automaton).title
+    assert title.endswith(f" states{more}"), title

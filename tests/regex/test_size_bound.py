@@ -14,7 +14,7 @@ from structkit.errors import LimitExceeded
 from structkit.limits import Limits
 from structkit.regex.charset import ANY
 from structkit.regex.json_string import raw_intersection, string_tail
-from structkit.regex.nodes import CharClass, Choice, LiteralText, Node, Repeat, Seq, seq
+from structkit.regex.nodes import CharClass, Choice, LiteralText, Node, Repeat, RuleRef, Seq, seq
 from structkit.regex.pattern.empty_text import rotate
 from structkit.regex.pattern.parse import parse
 from structkit.regex.size_bound import Ranges, edges_if_unambiguous, have_distinct_starts, is_small_string
@@ -172,3 +172,14 @@ def test_a_large_pattern_exceeds_a_limit_before_the_first_token() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}}
     with pytest.raises(LimitExceeded, match="nfa_states"):
         sk.compile(schema, byte_vocabulary(), cache=False)
+
+
+def test_two_calls_can_begin_with_the_same_text() -> None:
+    first, second, other = (
+        Seq((RuleRef("a"), RuleRef("x"))),
+        Seq((RuleRef("b"), RuleRef("x"))),
+        Seq((LiteralText("c"), RuleRef("x"))),
+    )
+    assert not have_distinct_starts([first, second])
+    assert have_distinct_starts([first, other])
+    assert have_distinct_starts([Choice((first, second)), other]), "the starts of one alternative"

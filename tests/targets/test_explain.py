@@ -235,3 +235,16 @@ def test_what_takes_any_json_says_so() -> None:
         ("$.properties.rest", "items"),
         ("$.properties.named", "additionalProperties"),
     ]
+
+
+def test_the_columns_of_the_table_are_aligned() -> None:
+    found = sk.explain(
+        {"properties": {"a": {"type": "integer"}, "a_long_name": {"minimum": 3, "title": "x"}}}
+    )
+    lines = str(found).splitlines()
+    table = lines[: 1 + len(found.rows)]
+    for column in (row.keyword for row in found.rows[:1]):
+        [at] = {table[1].index(f" {column} ")}
+        assert all(line[at : at + 1] == " " != line[at + 1 : at + 2] for line in table)
+    how = table[1].index(f" {found.rows[0].how}")
+    assert all(line[how : how + 1] == " " != line[how + 1 : how + 2] for line in table)

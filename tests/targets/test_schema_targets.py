@@ -369,3 +369,16 @@ def test_larger_limits_apply_to_a_json_schema() -> None:
         sk.JsonSchema(schema), testing.byte_vocabulary(), limits=sk.Limits(schema_depth=150), cache=False
     )
     assert guide.is_json
+
+
+@pytest.mark.parametrize(
+    ("schema", "remedy"),
+    [("{}", "write json.loads(...)"), ([], ""), (True, "write {}"), (int, "pass int itself")],
+)
+def test_what_is_no_schema_is_refused_with_what_to_write(schema: Any, remedy: str) -> None:
+    for pass_schema in (lambda: sk.JsonSchema(schema), lambda: sk.JsonSchema({}, resources={"a": schema})):
+        with pytest.raises(TypeError, match="requires schemas as dicts") as caught:
+            pass_schema()
+        assert str(caught.value).partition("; ")[2].startswith(remedy) and bool(remedy) == (
+            "; " in str(caught.value)
+        )
