@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -27,6 +28,7 @@ from structkit.schema.ir.product_states import State, count_formula
 from tests.shared import cases
 
 KEYS, CONDITIONS = "abc", 4
+PARTS = 0b11, 0b1100
 
 
 @st.composite
@@ -52,6 +54,24 @@ def products(draw: st.DrawFn) -> ObjectProduct:
     most = draw(st.none() | st.integers(least, len(KEYS)))
     groups = (ProductGroup(String(), (Case(Null(), draw(bits)),), False),) if draw(st.booleans()) else ()
     return ObjectProduct(tuple(keys), groups, draw(formulas()), draw(bits), least, most)
+
+
+@st.composite
+def separable_products(draw: st.DrawFn) -> ObjectProduct:
+    """Products whose keys each touch one part of the formula, so that each part is searched alone."""
+    node = draw(products())
+    parts = [
+        count_formula(mask, (), least, draw(st.integers(least, mask.bit_count())))
+        for mask in PARTS
+        for least in (draw(st.integers(0, mask.bit_count())),)
+    ]
+    keys = []
+    for key in node.keys:
+        mask = draw(st.sampled_from(PARTS))
+        cases = tuple(replace(case, violates=case.violates & mask) for case in key.cases)
+        keys.append(replace(key, cases=cases, violated_without=key.violated_without & mask))
+    formula = count_formula(0, tuple(parts), 2, 2)
+    return ObjectProduct(tuple(keys), (), formula)
 
 
 def met(formula: Formula, violated: int) -> bool:
@@ -123,6 +143,13 @@ def test_the_states_of_a_product_are_those_of_its_objects(node: ObjectProduct) -
     assert isinstance(possible, Never) == (not expected)
     if isinstance(possible, ObjectProduct):
         assert len(set(objects(possible))) == len(expected)
+
+
+@settings(max_examples=cases(150, of=1_000), deadline=None, suppress_health_check=list(HealthCheck))
+@given(separable_products())
+def test_the_states_of_a_product_of_parts_are_those_of_its_objects(node: ObjectProduct) -> None:
+    if all(key.cases or not key.required for key in node.keys):
+        assert reached(ProductStates(node), len(node.keys)) == set(objects(node))
 
 
 def test_undeclared_keys_that_no_object_can_have_are_left_out() -> None:
