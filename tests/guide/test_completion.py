@@ -15,7 +15,9 @@ import structkit as sk
 from structkit.automaton.link import link
 from structkit.errors import UnsatisfiableSchema
 from structkit.guide import completion
+from structkit.guide.completion_texts import completion_texts, texts_after
 from structkit.guide.guide import Cursor, Guide
+from structkit.guide.state import State
 from structkit.index.index import Index
 from structkit.regex.nodes import Rules
 from structkit.testing import byte_vocabulary, small_vocabulary
@@ -207,3 +209,33 @@ def test_completions_do_not_depend_on_the_order_of_frames() -> None:
     alternatives = [b"b", b"a", b"c"]
     found = {texts.fewest_tokens(order) for order in permutations(alternatives)}
     assert len(found) == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_completion_after_another_token_adds_no_text_that_is_not_expected(seed: int) -> None:
+    """Tokens to the same frames share a completion unless it can repeat a text; all texts that it adds are known."""
+    items = {"type": "string", "maxLength": 4, "pattern": "^[ab]*$"}
+    schema = {"type": "array", "uniqueItems": True, "minItems": 4, "items": items}
+    vocabulary, chance, compared = small_vocabulary(), random.Random(seed), 0
+    guide = sk.compile(schema, vocabulary, cache=False)
+    cursor, budgets = guide.cursor(), guide.parser.budgets
+    for _ in range(12):
+        state = cursor.state
+        groups = budgets.groups(state)
+        for group, representative in enumerate(groups.representatives.tolist()):
+            alike = budgets.step(state, representative)
+            budgets.completion_length(alike)
+            tokens = np.flatnonzero(groups.group_of == group).tolist()
+            for token in chance.sample(tokens, min(4, len(tokens))) if alike.completion else ():
+                after = budgets.step(state, token)
+                expected = texts_after(alike, after, guide.index)
+                if expected is not None:
+                    alone = State(after.configuration, after.frames, after.buffer)
+                    alone.completion = alike.completion
+                    assert completion_texts(alone, guide.index) <= expected
+                    compared += 1
+        allowed = _mask(cursor)
+        if not allowed:
+            break
+        cursor.advance(chance.choice(allowed))
+    assert compared

@@ -24,6 +24,7 @@ from pydantic import (
     FilePath,
     NewPath,
     RootModel,
+    TypeAdapter,
     ValidationError,
 )
 
@@ -36,6 +37,7 @@ from structkit.schema.json_schema.parse import parse_schema
 from structkit.schema.markers.json_style import JsonStyle
 from structkit.schema.python.judge import Judge
 from structkit.schema.python.output import OutputType
+from structkit.schema.python.validators import PartValidator
 from structkit.testing import byte_vocabulary
 from tests.schema.python_types import (
     SUPPORTED,
@@ -322,3 +324,28 @@ def test_a_field_that_may_be_missing_may_be_absent() -> None:
     assert accepts(b'{"size": 1}') and accepts(b'{"name": "a", "age": null, "size": 1}')
     assert accepts(b'{"age": 3, "size": 1}') and not accepts(b"{}")
     assert OutputType.of(Patch).written_schema["required"] == ["size"]
+
+
+def test_the_canonical_text_of_a_value_has_the_names_that_the_type_reads() -> None:
+    class Renamed(BaseModel):
+        inner: int = Field(alias="outer")
+
+    judge = Judge(Renamed)
+    assert judge.dump('{"outer":1}') == '{"outer": 1}'
+    assert judge.dump('{"inner": 1}') is None
+
+
+@pytest.mark.parametrize(
+    ("target", "accepts"),
+    [
+        (str, True),
+        (str | int, True),
+        (Annotated[str, AfterValidator(str)], True),
+        (int, False),
+        (datetime.date, False),
+    ],
+)
+def test_the_beginning_of_a_string_is_a_value_only_where_any_string_can_be(
+    target: Any, accepts: bool
+) -> None:
+    assert PartValidator.of(TypeAdapter(target)).accepts_prefix == accepts
