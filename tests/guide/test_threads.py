@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
@@ -9,13 +10,16 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from pathlib import Path
 from queue import SimpleQueue
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 
 import structkit as sk
 from structkit.guide.guide import Cursor, Guide
+from structkit.index.disk import store
 from structkit.testing import ScriptedModel, byte_vocabulary, small_vocabulary
 from tests.shared import cases
 
@@ -88,6 +92,50 @@ def test_sixteen_threads_with_one_guide_get_the_masks_of_one() -> None:
             assert list(pool.map(lambda seed: _walk(shared, seed), range(walks))) == expected
     finally:
         sys.setswitchinterval(before)
+
+
+@pytest.mark.long
+def test_guides_are_compiled_shared_and_dropped_by_eight_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What guides of one vocabulary share, in memory and in the cache, is made and evicted while others read it."""
+    monkeypatch.setenv("STRUCTKIT_CACHE_DIR", str(tmp_path))
+    store._cache.cache_clear()
+    targets: list[Any] = [SCHEMA, list[str], list[dict[Literal["a"], float]], sk.Regex("(ab|c){2,30}d"), {}]
+    expected = [_walk_freely(sk.compile(each, V, cache=False), seed) for seed, each in enumerate(targets)]
+    shared = [sk.compile(each, V) for each in targets]
+
+    def work(number: int) -> None:
+        chance = random.Random(number)
+        for _ in range(cases(10, of=200)):
+            at = chance.randrange(len(targets))
+            if chance.random() < 0.5:
+                shared[at] = sk.compile(targets[at], V, cache=chance.random() < 0.5)
+            if chance.random() < 0.1:
+                gc.collect()
+            assert _walk_freely(shared[at], at) == expected[at]
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(work, range(8)))
+    finally:
+        sys.setswitchinterval(before)
+        store._cache.cache_clear()
+
+
+def _walk_freely(guide: Guide, seed: int, length: int = 30) -> list[bytes]:
+    """Return masks without a budget, which do not depend on the sequences before."""
+    cursor, chance, masks = guide.cursor(), random.Random(seed), []
+    while not cursor.is_terminated and len(masks) < length:
+        out = np.empty(V.mask_words, np.uint32)
+        cursor.fill_mask(out)
+        masks.append(out.tobytes())
+        cursor.advance(
+            int(chance.choice(np.flatnonzero(np.unpackbits(out.view(np.uint8), bitorder="little"))))
+        )
+    return masks
 
 
 @pytest.mark.long
