@@ -27,6 +27,7 @@ from structkit.schema.ir.nodes import (
 __all__ = [
     "allowed_constants",
     "constant_key",
+    "constant_value",
     "lists_scalars",
     "possible_texts",
     "subtract_constants",
@@ -172,8 +173,18 @@ def constant_key(node: Schema) -> object:
     return _short_key(node.text) if len(node.text) < _SHORT else canonical_key(json.loads(node.text))
 
 
+def constant_value(text: str) -> object:
+    """Return the value of a constant, which is not to be changed."""
+    return _short_value(text) if len(text) < _SHORT else json.loads(text)
+
+
 _SHORT = 100
 """Length of constants whose values are kept."""
+
+
+@lru_cache(maxsize=10_000)
+def _short_value(text: str) -> object:
+    return json.loads(text)
 
 
 @lru_cache(maxsize=10_000)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -12,7 +11,7 @@ from itertools import chain, combinations, pairwise, product, zip_longest
 from typing import TypeAlias
 
 from structkit.frozen import frozen
-from structkit.schema.algebra.constants import constant_key, possible_texts, values_of
+from structkit.schema.algebra.constants import constant_key, constant_value, possible_texts, values_of
 from structkit.schema.algebra.intersect_strings import intersect_strings
 from structkit.schema.algebra.membership import contains_value
 from structkit.schema.algebra.ranges import intersect_numbers
@@ -206,7 +205,7 @@ def _may_contain(node: Schema, text: str, oracle: StringOracle) -> bool:
     """Return whether a node may contain a constant; most pairs have different types, which needs no parsing."""
     types = _TYPES_OF.get(text[0], _NUMBERS)
     is_other = type(node) is not Const and type(node) not in types
-    return not is_other and contains_value(node, json.loads(text), oracle) is not False
+    return not is_other and contains_value(node, constant_value(text), oracle) is not False
 
 
 def _have_disjoint_property(
@@ -332,7 +331,7 @@ class _Proof:
             case other, Union(branches=branches):
                 return all(self.disjoint(other, branch) for branch in branches)
             case (Const(text=text), other) | (other, Const(text=text)):
-                return contains_value(other, json.loads(text), self._oracle) is False
+                return contains_value(other, constant_value(text), self._oracle) is False
             case ((Integer() | Number()), (Integer() | Number())):
                 return left != right and isinstance(intersect_numbers(left, right), Never)
             case String(), String():

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -19,7 +24,7 @@ from structkit.schema.algebra.intersect import Intersector
 from structkit.schema.algebra.membership import contains_value
 from structkit.schema.ir.constructors import union
 from structkit.schema.ir.definitions import Definitions
-from structkit.schema.ir.nodes import Const, Integer, Schema, String
+from structkit.schema.ir.nodes import Bound, Const, Integer, Number, Schema, String
 from structkit.schema.ir.path import SchemaPath
 from tests.schema.reading import read
 from tests.schema.semantics import holds
@@ -41,6 +46,7 @@ VALUES: list[object] = [
     {"a": 1.0},
     10**30,
 ]
+NUMBERS = ["0", "-3", "2.5", "3", "3.0", "0.1", "4", "1e30", "1000000000000000000000000000000", "-0.75", "6"]
 lists = st.lists(st.sampled_from(VALUES), min_size=1, max_size=6)
 
 
@@ -126,3 +132,67 @@ def test_a_pattern_is_asked_once_for_all_constants_of_a_list() -> None:
     expected = [value for value in values if Draft202012Validator(schema).is_valid(value)]
     assert [value for value in values if holds(document, value)] == expected
     assert 0 < oracle.questions < 20
+
+
+BOUNDS = st.none() | st.builds(Bound, st.sampled_from([Decimal(text) for text in NUMBERS]), st.booleans())
+
+
+@given(
+    st.one_of(
+        st.builds(Number, BOUNDS, BOUNDS, st.sampled_from([None, Decimal("0.5"), Decimal(3)])),
+        st.builds(
+            Number, BOUNDS, BOUNDS, st.none(), st.sampled_from([(), (Decimal("0.25"),), (Decimal(2),)])
+        ),
+        st.builds(
+            Integer, st.sampled_from([None, -3, 10**30]), st.sampled_from([None, 4, 10**31]), st.just(3)
+        ),
+    ),
+    st.sampled_from([json.loads(text) for text in NUMBERS]),
+)
+def test_numbers_are_compared_exactly(node: Integer | Number, value: float) -> None:
+    """Integers and others, as fractions would be."""
+
+    def exact(bound: object) -> Fraction:
+        return Fraction(bound.value) if isinstance(bound, Bound) else Fraction(bound)  # type: ignore[arg-type]
+
+    number, low, high = Fraction(Decimal(repr(value))), node.minimum, node.maximum
+    step = node.multiple_of if isinstance(node, Number) else node.multiple_of or 1
+    expected = (
+        (
+            low is None
+            or number > exact(low)
+            or (number == exact(low) and not getattr(low, "exclusive", False))
+        )
+        and (
+            high is None
+            or number < exact(high)
+            or (number == exact(high) and not getattr(high, "exclusive", False))
+        )
+        and (step is None or (number / Fraction(step)).denominator == 1)
+        and all((number / Fraction(other)).denominator != 1 for other in node.not_multiple_of)
+    )
+    assert contains_value(node, value) is expected
+
+
+def test_differences_of_many_objects_with_numbers_do_not_take_long() -> None:
+    """Each constant of a key is compared with the ranges between those before."""
+    objects = [
+        {"properties": {"k": {"const": number}, "v": {"type": "string"}}, "required": ["k", "v"]}
+        for number in range(60)
+    ]
+    fractions = Counter[str]()
+    new = Fraction.__new__
+
+    def counted(*arguments: Any, **keywords: Any) -> Fraction:
+        fractions["made"] += 1
+        return new(*arguments, **keywords)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Fraction, "__new__", counted)
+        document = read({"type": "object", "not": {"anyOf": objects}})
+    assert (
+        not holds(document, {"k": 3, "v": ""})
+        and holds(document, {"k": 3, "v": 1})
+        and holds(document, {"k": 60})
+    )
+    assert fractions["made"] < 5_000
