@@ -78,14 +78,18 @@ def _ring_of_keys(count: int, make: Callable[[int], dict[str, object]]) -> dict[
     )
 
 
-def _extended(count: int) -> dict[str, object]:
-    """A chain of documents with one dynamic anchor."""
+def _hole(target: dict[str, object]) -> sk.Grammar:
+    return sk.Grammar('start: "<" x ">" | "<" x ">" start', holes={"x": target})
+
+
+def _extended(count: int, *, is_ring: bool = False) -> dict[str, object]:
+    """A chain or a ring of documents with one dynamic anchor."""
     found = {
         f"d{n}": {
             "$id": f"l{n}",
             "$dynamicAnchor": "n",
             **union(properties={f"p{n}": {"$dynamicRef": "#n"}}),
-            **({"$ref": f"l{n + 1}"} if n + 1 < count else {}),
+            **({"$ref": f"l{(n + 1) % count}"} if n + 1 < count or is_ring else {}),
         }
         for n in range(count)
     }
@@ -214,8 +218,52 @@ _CASES: dict[str, Callable[[], Any]] = {
     "dict of 50 dates to sets of 10 times": lambda: Annotated[
         dict[datetime.date, Annotated[set[datetime.time], Field(min_length=10)]], Field(min_length=50)
     ],
+    "hole of 40 tagged objects": lambda: _hole({"oneOf": [_all({"kind": {"const": n}, "v": _text()}) for n in range(40)]}),
+    "hole of counts of counts": lambda: _hole(_text(pattern="^((a{1,30}b?){1,30}c?){1,30}$")),
+    "hole of 300 distinct dates": lambda: _hole(_set(_text(format="date"), minItems=300)),
+    "hole of definitions in cycles": lambda: _hole(
+        {"$ref": "#/$defs/d0", "$defs": {
+            f"d{n}": union(properties={k: {"$ref": f"#/$defs/d{(n * i + 1) % 20}"} for k, i in (("a", 1), ("b", 7))})
+            for n in range(20)
+        }}
+    ),
+    "hole in templates": lambda: sk.Grammar(
+        'start: t{t{t{x}}}\nt{y}: "(" y ("," y)* ")" | "[" y "]"', holes={"x": {"enum": list(range(500))}}
+    ),
+    "dynamicRef in a ring of 200": lambda: _extended(200, is_ring=True),
+    "unevaluatedProperties under anyOf of 12": lambda: {
+        "anyOf": [
+            union(
+                allOf=[{"properties": {f"k{n}_{i}": _INTEGER}} for i in range(6)],
+                anyOf=[{"required": [f"k{n}_{i}"]} for i in range(6)],
+                unevaluatedProperties=False,
+            )
+            for n in range(12)
+        ]
+    },
+    "not of 100 patterns": lambda: _text(not_={"anyOf": [{"pattern": f"^x{n}.*y$"} for n in range(100)]}),
+    "not of 200 arrays": lambda: schema(
+        type="array", not_={"anyOf": [{"prefixItems": [{"const": n}], "minItems": 1} for n in range(200)]}
+    ),
+    "not of 160 objects with numbers": lambda: union(
+        not_={"anyOf": [_all({"k": {"const": n}, "v": _text()}) for n in range(160)]}
+    ),
+    "40 oneOf of 400 lengths": lambda: _all(
+        {
+            f"k{k}": {"oneOf": [schema(type="array", items={"minimum": k}, minItems=n, maxItems=n) for n in range(400)]}
+            for k in range(40)
+        }
+    ),
+    "multiples of 7 of 300 digits": lambda: schema(
+        type="integer", multipleOf=7, minimum=10**299, maximum=10**300
+    ),
+    "2,000 tools": lambda: {
+        "oneOf": [_all({"name": {"const": f"tool{n}"}, "arguments": {"type": "object"}}) for n in range(2_000)]
+    },
+    "generic models of 300 arguments": lambda: Union[tuple(_Box[Literal[n]] for n in range(300))],  # type: ignore[valid-type]
+    "lookaheads of digits, counted": lambda: sk.Regex(r"(?=\w{8,64}$)(?=.*\d)(?=.*[A-Z])\w+"),
     "Choice of 60,000": lambda: sk.Choice([f"c{n}" for n in range(60_000)]),
 }  # fmt: skip
 
 
-CASES = tuple(Case("mixtures", name, make) for name, make in _CASES.items())
+CASES = tuple(Case("mixtures", name, make, is_read=name.startswith("hole")) for name, make in _CASES.items())
