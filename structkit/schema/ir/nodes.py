@@ -293,7 +293,7 @@ class Formula(CachedHash):
         parts: Formulas that are counted, too.
         min_count: Minimum number of those that hold.
         max_count: Maximum number of those that hold.
-        within: The conditions here and in all parts.
+        within: The conditions here and in all parts; at least one.
     """
 
     conditions: int

@@ -33,8 +33,9 @@ PARTS = 0b11, 0b1100
 
 @st.composite
 def formulas(draw: st.DrawFn, depth: int = 2) -> Formula:
-    conditions = draw(st.integers(0 if depth else 1, (1 << CONDITIONS) - 1))
+    """Formulas of at least one condition, as those of each combination are."""
     parts = tuple(draw(st.lists(formulas(depth - 1), max_size=2))) if depth else ()
+    conditions = draw(st.integers(0 if parts else 1, (1 << CONDITIONS) - 1))
     count = conditions.bit_count() + len(parts)
     least = draw(st.integers(0, count))
     return count_formula(conditions, parts, least, draw(st.integers(least, count)))
