@@ -131,7 +131,7 @@ def _numbers(
         node = _multiples(schema.multiple_of, low, high, bounded, places, limits, path)
     elif as_float and low is None and high is None and limits.fraction_digits >= precision:
         return shape
-    elif (canonical and not as_float) or schema.not_multiple_of:
+    elif not as_float and (canonical or schema.not_multiple_of):
         # An excluded multiple is recognized by its digits, so numbers have no exponent.
         node = _fixed(low, high, bounded, places)
     elif not bounded and low is None and high is None:
