@@ -71,7 +71,8 @@ class _Cycle:
         self.itself = self
 
 
-@pytest.mark.parametrize("frozen", [True, pytest.param(False, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("frozen", [True, False])
 def test_many_objects_become_old_and_their_garbage_is_collected(
     frozen: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

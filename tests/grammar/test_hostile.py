@@ -254,6 +254,7 @@ def test_too_many_parses_name_the_rule() -> None:
     assert (caught.value.place or "").strip("0123456789") == "r"
 
 
+@pytest.mark.long
 def test_an_lalr_rule_may_have_eight_optional_parts() -> None:
     """As a `SELECT` has them: their combinations are 256 productions, which 16 levels of operators can contain."""
     parts = " ".join(f'["{part}" e0]' for part in "abcdefg")
@@ -339,6 +340,7 @@ def test_nested_counts_are_not_written_out(parser: Parser) -> None:
         assert guide.cursor().min_tokens_to_end() == 49**4 + 1
 
 
+@pytest.mark.long
 def test_nested_ranges_of_counts_are_bounded_before_they_are_counted() -> None:
     grammar = f'start: {"(" * 8}"a"{")~0..49" * 8}'
     assert sk.Grammar(grammar)

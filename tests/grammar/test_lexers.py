@@ -342,6 +342,7 @@ def test_a_grammar_with_too_many_productions() -> None:
         sk.Grammar("start: " + " | ".join(f"r{n}" for n in range(3_000)) + "\n" + many, parser="lalr")
 
 
+@pytest.mark.long
 def test_a_parser_with_exponentially_many_states() -> None:
     """The grammar of Ukkonen (1983), whose LR(0) automaton has more than 2 ** n states."""
     n = 20
@@ -392,6 +393,7 @@ def test_texts_that_would_make_rules_too_large_are_left_out(caplog: pytest.LogCa
         found.parse(random_text(narrow, source, 40))
 
 
+@pytest.mark.long
 def test_a_terminal_is_not_left_out() -> None:
     grammar = STRINGS.replace(r'/"(\\\"|[^"])*"/', r'/".*"/')
     ahead = "start: A+\nA: /[ab](?=.{10}a)|b/"  # nothing ends the text otherwise

@@ -116,6 +116,7 @@ def test_an_error_is_reported_to_the_model(server: Connection) -> None:
     assert isinstance(failed.raised, sk.ToolError)
 
 
+@pytest.mark.long
 def test_a_call_that_times_out_is_cancelled(stdio: Connection) -> None:
     agent = agent_of(stdio, call("slow", seconds=60, note="late"), timeout=1)
     assert agent.run("Go.").calls[0].error == "the call did not return within 1 seconds"

@@ -324,6 +324,7 @@ def test_a_server_that_stops_completes_answers_in_time() -> None:
     assert len(answers[0].json()["choices"][0]["message"]["content"]) == 4000
 
 
+@pytest.mark.long
 def test_a_server_that_stops_cancels_answers_that_take_longer() -> None:
     model = RandomModel(seed=3)
     with serving(model, max_tokens=500_000) as served, send(served, LONG):

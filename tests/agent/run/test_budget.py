@@ -164,6 +164,7 @@ def test_what_a_failed_agent_took_is_counted() -> None:
     assert result.usage.discarded_tokens == len('{"title": "ab", "body": "abc"}')
 
 
+@pytest.mark.long
 def test_an_agent_as_a_tool_has_the_time_that_is_left() -> None:
     seen: list[float | None] = []
 
@@ -396,6 +397,7 @@ def test_of_a_huge_output_only_what_can_be_shown_is_counted() -> None:
     assert output.content.startswith("It is a") and "more characters)" in output.content
 
 
+@pytest.mark.long
 def test_an_agent_as_a_tool_stops_when_nobody_waits_for_it() -> None:
     steps: list[int] = []
 

@@ -81,6 +81,7 @@ def test_an_iterator_that_fails_or_has_no_end_is_told() -> None:
         ]
 
 
+@pytest.mark.long
 def test_an_iterator_is_read_no_further_when_nobody_waits() -> None:
     """An infinite iterator would otherwise fill the memory."""
     read: list[int] = []

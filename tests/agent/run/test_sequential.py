@@ -71,6 +71,7 @@ def test_calls_after_a_sequential_call_that_ends_the_run_are_not_executed() -> N
     ]
 
 
+@pytest.mark.long
 def test_calls_after_a_sequential_call_that_took_all_the_time_are_not_executed() -> None:
     made: list[str] = []
 

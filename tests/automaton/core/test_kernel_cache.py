@@ -86,6 +86,7 @@ def test_a_kernel_with_a_damaged_file_is_compiled_again(
     assert _call() == (damage != "folder"), "the file was replaced"
 
 
+@pytest.mark.long
 def test_every_flipped_byte_and_every_cut_is_found(cache: Path) -> None:
     chance = random.Random(6)
     for path in (_file(cache, "nbi"), _file(cache, "nbc")):

@@ -188,6 +188,7 @@ def test_a_kernel_is_compiled_that_calls_object_code(built: Path, tmp_path: Path
     )
 
 
+@pytest.mark.long
 def test_nothing_is_compiled(built: Path, tmp_path: Path) -> None:
     compiled, result, log = _run(GENERATE, built, tmp_path)
     assert (compiled, log) == ([], "") and isinstance(result, dict)

@@ -201,6 +201,7 @@ def test_a_function_that_hangs_is_left_to_itself() -> None:
     assert time.perf_counter() - started < 10
 
 
+@pytest.mark.long
 def test_a_function_that_hangs_after_each_token_is_not_asked_again_and_again() -> None:
     calls = 0
 

@@ -347,6 +347,7 @@ def test_a_name_that_is_refused_takes_its_object_with_it() -> None:
     assert rejected_text(target, text) == '{"bad": 1}'
 
 
+@pytest.mark.long
 def test_the_attempt_from_the_start_has_the_time_that_is_left() -> None:
     refused = []
 

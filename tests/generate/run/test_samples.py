@@ -140,6 +140,7 @@ class Slow(ScriptedModel):
         return session
 
 
+@pytest.mark.long
 def test_compiling_is_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     get = type(GUIDE_CACHE).get
 

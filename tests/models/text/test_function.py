@@ -129,6 +129,7 @@ def test_an_async_iterator_is_closed_on_the_loop_of_the_caller() -> None:
     assert closed.wait(60)
 
 
+@pytest.mark.long
 def test_calls_run_side_by_side_only_if_the_function_allows_it() -> None:
     active, most = 0, 0
     guard = threading.Lock()
@@ -183,6 +184,7 @@ def test_a_cancelled_call_ends_at_once() -> None:
     assert time.perf_counter() - begin < 10
 
 
+@pytest.mark.long
 def test_a_function_that_hangs_does_not_keep_the_next_call_waiting() -> None:
     calls: list[str] = []
     hangs = threading.Event()

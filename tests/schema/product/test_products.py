@@ -222,6 +222,7 @@ def test_undeclared_keys_that_count_are_refused() -> None:
         sk.compile({"type": "object", "properties": COUNTED, "minProperties": 15}, byte_vocabulary())
 
 
+@pytest.mark.long
 def test_parts_that_must_differ_are_multiplied_out_or_refused() -> None:
     """Six conditions are 64 combinations, which are multiplied out; of 4,096 a product cannot have unique items."""
     unique = {"type": "array", "items": {"enum": ["a", "b"]}, "uniqueItems": True}
