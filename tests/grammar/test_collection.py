@@ -71,22 +71,21 @@ class _Cycle:
         self.itself = self
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("frozen", [True, False])
+@pytest.mark.parametrize("frozen", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_many_objects_become_old_and_their_garbage_is_collected(
     frozen: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    visits: list[int] = []
-    monkeypatch.setattr(collection, "_unvisited", [0])
+    collections: list[int] = []
+    monkeypatch.setattr(collection, "_untraversed", [0])
     monkeypatch.setattr(collection, "_MANY", 1_000)
-    monkeypatch.setattr(collection, "_MAX_UNVISITED", 10_000)
+    monkeypatch.setattr(collection, "_MAX_UNTRAVERSED", 10_000)
     was_frozen = gc.get_freeze_count() > 0
     if frozen:
         gc.freeze()
-    else:  # the collections visit all that other tests left
+    else:  # the collections traverse all that other tests left
         gc.unfreeze()
         gc.collect()
-    gc.callbacks.append(lambda phase, info: visits.append(info["generation"]))
+    gc.callbacks.append(lambda phase, info: collections.append(info["generation"]))
     try:
         kept = []
         garbage = []
@@ -101,6 +100,6 @@ def test_many_objects_become_old_and_their_garbage_is_collected(
             gc.freeze()
         elif not was_frozen:
             gc.unfreeze()
-    # Each visit begins and stops; young objects alone are never visited.
-    assert visits == [2] * (16 if frozen else 2)
+    # Each collection starts and stops; young objects alone are never traversed.
+    assert collections == [2] * (16 if frozen else 2)
     assert [each() is None for each in garbage] == ([True] * 8 if frozen else [True] * 5 + [False] * 3)

@@ -254,7 +254,6 @@ def test_too_many_parses_name_the_rule() -> None:
     assert (caught.value.place or "").strip("0123456789") == "r"
 
 
-@pytest.mark.long
 def test_an_lalr_rule_may_have_eight_optional_parts() -> None:
     """As a `SELECT` has them: their combinations are 256 productions, which 16 levels of operators can contain."""
     parts = " ".join(f'["{part}" e0]' for part in "abcdefg")

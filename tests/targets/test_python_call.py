@@ -98,7 +98,6 @@ HOSTILE = [
 TEXTS = st.sampled_from(HOSTILE) | st.text(st.characters(exclude_categories=["Cs"]))
 
 
-@pytest.mark.long
 @given(TEXTS, st.dictionaries(TEXTS, TEXTS, max_size=3))
 def test_hostile_strings_are_arguments(value: str, words: dict[str, str]) -> None:
     arguments: dict[str, dict[str, object]] = {
