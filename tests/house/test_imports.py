@@ -182,6 +182,7 @@ IMPORTERS = {
         "generate/sample/select_torch.py",
         "generate/sample/processors.py",
         "integrations/vllm/processor.py",
+        "models/transformers/forks.py",
         "models/transformers/forward.py",
         "models/transformers/kv_batch.py",
         "models/transformers/model.py",

@@ -26,6 +26,7 @@ from structkit.errors import MissingExtra, ModelError, VocabularyError
 from structkit.models.chat_template import ChatTokenizer
 from structkit.models.local import LocalModel
 from structkit.models.protocols import Batch
+from structkit.models.transformers.forks import limit_threads_in_forks
 from structkit.models.transformers.forward import cache_parameter, forward_parameters, input_device
 from structkit.vocabulary.tokenizers import find_eos_token_ids, find_named_tokens, read_tokens
 from structkit.vocabulary.vocabulary import Vocabulary
@@ -180,6 +181,7 @@ class TransformersModel(LocalModel):
         name: str,
         thinking_tags: tuple[str, str] | None = None,
     ) -> None:
+        limit_threads_in_forks()
         self.model = model
         self.model.train(False)
         self.tokenizer = tokenizer
