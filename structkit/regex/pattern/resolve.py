@@ -250,7 +250,7 @@ class _Resolver:
                 return options
             case AnchoredRepeat(part, min_count, max_count) if found_lookaround := _find_lookaround(raw):
                 if max_count == 1:
-                    return anchored_choice([self.expand_lookarounds(part, rest), rest])
+                    return self.expand_lookarounds(AnchoredChoice((part, EMPTY)), rest)
                 return self.tempered_repeat(part, min_count, max_count, rest, found_lookaround)
             case _:
                 return anchored_seq([raw, rest])

@@ -25,10 +25,11 @@ _WORDS = r"^([a-z\d]|[a-z\d]([a-z\d-](?!--))*[a-z\d])$"
 
 @given(PATTERNS, st.booleans(), st.lists(st.text("ab ", max_size=6), min_size=5, max_size=20))
 def test_all_ways_to_match_count(pattern: str, search: bool, texts: list[str]) -> None:
-    dfa = regular_dfa(match_network(read_pattern(pattern, search=search)))
-    for text in filter(None, texts):
-        expected = re.search(pattern, text) if search else re.fullmatch(pattern, text)
-        assert dfa.accepts(text.encode()) == bool(expected), (pattern, text)
+    nodes = [match_network(read_pattern(pattern, search=search)), parse(pattern, search=search, unicode=True)]
+    for dfa in map(regular_dfa, nodes):
+        for text in filter(None, texts):
+            expected = re.search(pattern, text) if search else re.fullmatch(pattern, text)
+            assert dfa.accepts(text.encode()) == bool(expected), (pattern, text)
 
 
 @pytest.mark.parametrize(

@@ -146,6 +146,7 @@ def test_lookaheads_outside_repetitions_match_like_re(
         (r"(?:^|a){2}", ["a", "aa", "ab"], []),
         (r"(?<=b)^c|^a$", ["a"], ["cb", "c"]),
         (r"(?<!b)a?^c", ["c", "cb"], ["b"]),
+        (r"^(?:a(?<=b))?$|^c$", ["", "c"], ["a"]),
         (r"(?:(?!ab)[a-z])*^ab", ["ab", "abc"], ["ba"]),
         (r"^(?:^|a){3}$", ["a", "aa", ""], ["aaaa", "b"]),
         (r"^(?:$|a){3}$", ["a", "aa", "aaa"], ["aaaa", "b"]),
