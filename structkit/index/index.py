@@ -14,58 +14,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.core import jit
-from structkit.automaton.core.tables import Tables
-from structkit.automaton.link import build_called
+from structkit.automaton.core.kernels import UNREACHABLE
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.reader import Reader
 from structkit.automaton.runtime.shortest import ShortestPaths
 from structkit.automaton.runtime.stack import Below, Frame, FrameSet, min_stack_cost
-from structkit.errors import LimitExceeded
 from structkit.index.bounds import labelled_bound
 from structkit.index.distance.token_distance import TokenDistance
 from structkit.index.guide_file import DiskKey, GuideFile, GuideSaver
-from structkit.index.merged_rows import MergedRows
-from structkit.index.rows import walk_kernels
-from structkit.index.rows.arena import ARENA_SIZE, COLUMNS, LABEL_SHIFT, group_by_signature
+from structkit.index.rows.arena import group_by_signature
 from structkit.index.rows.mask import Mask
 from structkit.index.rows.regular import RegularRows
 from structkit.index.rows.row import NO_EXIT_NODES, Row, RowCache, RowKey
 from structkit.index.rows.row_files import row_files
-from structkit.index.rows.scratch import ScratchPool, scratch_pool
-from structkit.index.rows.simple_kernels import walk_simple
 from structkit.index.rows.subtrees import nodes_before
 from structkit.index.similar_rows import SimilarRows
 from structkit.index.stored_rows import StoredRows
 from structkit.index.token_texts import TokenTexts
-from structkit.index.trie_arrays import trie_arrays
+from structkit.index.walker import FINISHED, NO_SIGNATURES, ROOT, STARTED, Walker
 from structkit.limits import Work
-from structkit.vocabulary.trie import sorted_set
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["UNREACHABLE", "Index"]
 
-UNREACHABLE = walk_kernels.UNREACHABLE
-_NO_BUDGET = 1 << 40
-"""More tokens than any text needs, and more trie nodes than any walk visits."""
-_MAX_GROWTH = 64
-"""How much larger the arena may become before parses are merged in any case: a thousand frames for each byte of a long
-token."""
-_QUICK_GROWTH, _MERGING_STEPS = 8, 200_000
-"""How much larger the arena may become before merging is tried, which is much faster where each byte has many parses,
-and the steps of it, about 0.1 s: where many tokens are allowed, a walk with more room is faster."""
 _MANY_EXITS = 32
 """Exit nodes are many if they are more than a 32nd of the trie nodes: a walk from all of them takes longer than
 finding those that matter."""
 _NEVER = 1 << 60
 """Larger than any sum of tokens: no way to the end is known."""
-_NO_SIGNATURES: NDArray[np.int64] = np.empty(0, np.int64)
-_NO_STATES: NDArray[np.int32] = np.empty(0, np.int32)
-_ROOT: NDArray[np.int32] = np.zeros(1, np.int32)
 _NO_WORDS = np.empty(0, np.int64), np.empty(0, np.uint32)
-_STARTED, _FINISHED = "begun", "ended"
-"""The owners of what `opening` answers: the tokens that begin unique texts, and those in which they end."""
-_MAX_DISTINCT_TABLES = 8
-"""How many tables without unique texts are kept; each is as large as the automaton's own."""
 
 
 class Index:
@@ -103,8 +80,7 @@ class Index:
             )
         self._disk = disk_key, guide_file, len(automaton.built)
         jit.load_kernels()
-        self._trie, self._simple_trie = trie_arrays(vocabulary)
-        self._tables_without_distinct: dict[frozenset[int], tuple[Tables, Tables]] = {}
+        self._walker = Walker(self.reader, vocabulary, self._token_distance)
         self._numbering = Lock()
         # Of the frames of a mask that differ in the count alone, the last one's few exit nodes are those of the next.
         self._last_many = NO_EXIT_NODES, -1, NO_EXIT_NODES
@@ -122,18 +98,9 @@ class Index:
 
     # What the first mask of most targets does not need is made on first use.
     @cached_property
-    def scratch_pool(self) -> ScratchPool:
-        """What kernels write on."""
-        return scratch_pool(self.vocabulary)
-
-    @cached_property
     def _regular(self) -> RegularRows:
         on_disk = self._disk[0] is not None
         return RegularRows(self.automaton, self.vocabulary, self._token_distance, on_disk=on_disk)
-
-    @cached_property
-    def _merged(self) -> MergedRows:
-        return MergedRows(self.reader, self._token_distance, self.vocabulary)
 
     @cached_property
     def _similar(self) -> SimilarRows:
@@ -183,7 +150,7 @@ class Index:
             if self.automaton.has_calls(self.automaton.rule_of[frame.state]):
                 row = self._stored_rows.get(key)
                 if row is None:
-                    row = self._similar_row(frame, work) or self._walk(_ROOT, frame, work=work)
+                    row = self._similar_row(frame, work) or self._walker.row(ROOT, frame, work=work)
                     self._stored_rows.add(key, row)
             else:
                 row = self._regular.row(frame, key)
@@ -201,7 +168,7 @@ class Index:
         if allowed.any():
             nodes, states = difference.nodes[allowed], difference.targets[allowed]
             work = work or Work(self.automaton.limits.work)
-            part = self._walk(nodes, frame, work=work, states=states)
+            part = self._walker.row(nodes, frame, work=work, states=states)
         return self._similar.row(other, difference, part)
 
     def continuation_row(self, exit_nodes: NDArray[np.int32], frame: Frame, work: Work | None = None) -> Row:
@@ -220,7 +187,7 @@ class Index:
         if row is None:
             row = self._stored_rows.get(key)
             if row is None:
-                row = self._walk(exit_nodes, frame, work=work)
+                row = self._walker.row(exit_nodes, frame, work=work)
                 self._stored_rows.add(key, row, exit_nodes)
             self.rows.put(key, row)
         return row
@@ -247,14 +214,14 @@ class Index:
         begin, few = -1, -1
         if exit_nodes is not None and plain_exit_nodes is not None:
             begin, few = self._number(exit_nodes), self._number(plain_exit_nodes)
-        owner = _FINISHED if finished_only else _STARTED
+        owner = FINISHED if finished_only else STARTED
         key = owner, few, self._key(begin, frame)
         opening = self._openings.get(key)
         if opening is None:
             other = row
             if self.reader.unique.may_contain_distinct(self.automaton.rule_of[frame.state]):
-                other = self._walk(
-                    _ROOT if plain_exit_nodes is None else plain_exit_nodes, frame, distinct_mode=owner
+                other = self._walker.row(
+                    ROOT if plain_exit_nodes is None else plain_exit_nodes, frame, distinct_mode=owner
                 )
             words, values = _NO_WORDS
             if other is not row:
@@ -278,9 +245,9 @@ class Index:
         `signatures` (int64[size]) receives for each such token a hash of where it leads, `salt` standing for what is
         below.
         """
-        nodes = _ROOT if exit_nodes is None else exit_nodes
-        signatures = _NO_SIGNATURES if signatures is None else signatures
-        return self._walk(nodes, frame, remaining, salt, signatures, work=work)
+        nodes = ROOT if exit_nodes is None else exit_nodes
+        signatures = NO_SIGNATURES if signatures is None else signatures
+        return self._walker.row(nodes, frame, remaining, salt, signatures, work=work)
 
     def upper_bound(self, frame: Below, known: dict[Frame | FrameSet, int] | None = None) -> int:
         """Return an upper bound on the tokens from a frame, through the frames below it, to the end of the text.
@@ -343,121 +310,3 @@ class Index:
             needed,
             min(most - frame.count, longest * int(self.automaton.max_increments[rule])),
         )
-
-    def _walk(
-        self,
-        nodes: NDArray[np.int32],
-        frame: Frame,
-        remaining: int = _NO_BUDGET,
-        salt: int = 0,
-        signatures: NDArray[np.int64] = _NO_SIGNATURES,
-        *,
-        distinct_mode: str = "",
-        work: Work | None = None,
-        states: NDArray[np.int32] = _NO_STATES,
-    ) -> Row:
-        """Return the row of a frame for the tokens that continue behind trie nodes.
-
-        Where the nodes lie behind one another, a node behind several of them would be reached once from each. If there
-        could be more such places than there are nodes, the walk adds the frame to those that come to a node.
-        """
-        ends = self.vocabulary.trie.end
-        work = work or Work(self.automaton.limits.work)
-        nested = len(nodes) > 1 and not len(states) and int((ends[nodes] - nodes).sum()) > len(ends)
-        if nested:
-            nodes = sorted_set(nodes)
-        scratch = self.scratch_pool.acquire()
-        arena, room = scratch.arena, ARENA_SIZE
-        before = signatures.copy()  # a walk that starts again must not take back what other frames have added
-        while True:
-            tables = self._tables(distinct_mode, frame) if distinct_mode else self.automaton.tables
-            missing = scratch.missing_flags(len(tables.start))
-            found, worst, filled, left, reached = 0, 0, 0, nodes, states
-            if (
-                remaining == _NO_BUDGET
-                and not len(states)
-                and not len(signatures)
-                and not distinct_mode
-                and not nested
-                and self._is_simple(nodes, frame)
-            ):
-                found, worst, filled, others = walk_simple(
-                    *self._simple_trie, tables.row, tables.targets, tables.classes, tables.rule, tables.final,
-                    tables.has_moves, tables.call_first, tables.call_rule, tables.call_next, self.token_distances,
-                    nodes, frame.state, scratch.path_states, arena, scratch.mask, scratch.words, scratch.exit_nodes,
-                    scratch.other_nodes, scratch.other_states,
-                )  # fmt: skip
-                left, reached = scratch.other_nodes[:others], scratch.other_states[:others]
-            entered = {*reached.tolist()} if len(reached) or nodes is _ROOT else {frame.state}
-            if build_called(self.automaton, entered):
-                scratch.mask[:] = 0
-                continue
-            starts = np.zeros(len(ends) if nested else 0, np.bool_)
-            if nested:
-                starts[nodes] = True
-            work.pay(room, "the search for the tokens of a mask")
-            if found >= 0:
-                found, worst, filled = walk_kernels.walk(
-                    *self._trie, *tables, self.token_distances, left, starts, reached, frame.state, frame.count,
-                    remaining, arena, salt, scratch.mask, scratch.words, scratch.values, scratch.exit_nodes,
-                    signatures, missing, _NO_BUDGET, found, worst, filled,
-                )  # fmt: skip
-            if found >= 0:
-                exits = scratch.exit_nodes[:found].copy() if found else NO_EXIT_NODES
-                if len(nodes) > 1 or len(reached) or (found and int(exits.max()) >> LABEL_SHIFT):
-                    # Those of the first walk precede the others, and labels those of later trie nodes. Behind trie
-                    # nodes that lie behind one another they repeat, and would again in each row below.
-                    exits = sorted_set(exits)
-                row = Row(scratch.take_mask(filled), exits, worst - self._token_distance.pending(frame))
-                self.scratch_pool.release(scratch)
-                return row
-            if found == walk_kernels.MISSING:
-                rules = np.flatnonzero(missing[:-1]).tolist()
-                missing[:] = False
-                for rule in rules:
-                    self.automaton.start_state(rule)
-            else:
-                room *= 8
-                is_last = room > ARENA_SIZE * _MAX_GROWTH
-                if room > ARENA_SIZE * _QUICK_GROWTH and not (distinct_mode or self.automaton.has_distinct):
-                    scratch.mask[:] = 0
-                    signatures[:] = before
-                    part = work if is_last else Work(_MERGING_STEPS)
-                    try:
-                        merged = self._merged.row(nodes, frame, remaining, salt, signatures, states, part)
-                    except LimitExceeded:
-                        if is_last:
-                            raise
-                    else:
-                        self.scratch_pool.release(scratch)
-                        return merged
-                if is_last:
-                    raise self.automaton.builder.too_many_parses([self.automaton.rule_of[frame.state]])
-                arena = np.empty((room, COLUMNS), np.int64)
-            scratch.mask[:] = 0
-            signatures[:] = before
-
-    def _is_simple(self, nodes: NDArray[np.int32], frame: Frame) -> bool:
-        """Whether a walk can begin with `walk_simple`: the rule has no counter, and the state calls no rule.
-
-        At the start of a token, the frames of the rules that the state calls have rows of their own.
-        """
-        automaton = self.automaton
-        if automaton.counter_bounds[automaton.rule_of[frame.state]] != (0, -1):
-            return False
-        tables = automaton.tables
-        calls = slice(tables.call_first.item(frame.state), tables.call_first.item(frame.state + 1))
-        return nodes is _ROOT or bool((tables.call_rule[calls] < 0).all())
-
-    def _tables(self, distinct_mode: str, frame: Frame) -> Tables:
-        """The automaton's arrays without unique texts: those of an owner of openings."""
-        tables, unique = self.automaton.tables, self.reader.unique
-        rule = self.automaton.rule_of[frame.state]
-        begun = unique.next_distinct_rules(rule) if distinct_mode == _FINISHED else frozenset[int]()
-        known = self._tables_without_distinct.get(begun)
-        if known is None or known[0] is not tables:
-            if len(self._tables_without_distinct) >= _MAX_DISTINCT_TABLES:
-                self._tables_without_distinct.clear()
-            known = tables, unique.tables_without_distinct(tables, begun)
-            self._tables_without_distinct[begun] = known
-        return known[1]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import structkit as sk
-from structkit.index import index
+from structkit.index import walker
 from structkit.index.distance.token_distance import TokenDistance
 from structkit.index.index import UNREACHABLE, Index
 from structkit.index.merged_rows import MergedRows
@@ -133,10 +133,12 @@ def test_counts_of_counts_are_merged_early_with_the_masks_of_a_walk(monkeypatch:
         return found
 
     walks: list[int] = []
-    kernel = index.walk_kernels.walk
+    kernel = walker.walk_kernels.walk
     with monkeypatch.context() as patch:
-        patch.setattr(index.walk_kernels, "walk", lambda *args: walks.append(len(args[-12])) or kernel(*args))
+        patch.setattr(
+            walker.walk_kernels, "walk", lambda *args: walks.append(len(args[-12])) or kernel(*args)
+        )
         merged = masks()
-        assert max(walks) <= index.ARENA_SIZE * 8
-    monkeypatch.setattr(index, "_MERGING_STEPS", 0)
+        assert max(walks) <= walker.ARENA_SIZE * 8
+    monkeypatch.setattr(walker, "_MERGING_STEPS", 0)
     assert masks() == merged

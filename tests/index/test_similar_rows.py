@@ -39,7 +39,8 @@ def _vocabulary() -> sk.Vocabulary:
 
 
 def _without_shortcuts(guide: Guide, monkeypatch: pytest.MonkeyPatch) -> Guide:
-    guide.index._trie = (*guide.index._trie[:-2], np.empty(0, np.int32), np.empty((0, 4), np.int64))
+    walker = guide.index._walker
+    walker._trie = (*walker._trie[:-2], np.empty(0, np.int32), np.empty((0, 4), np.int64))
     monkeypatch.setattr(guide.index, "_similar_row", lambda *arguments: None)
     return guide
 
