@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from structkit.automaton.construct.compile_rule import regular_dfa, rule_dfa
-from structkit.automaton.construct.sizes import Sizes
 from structkit.automaton.core.dfa import Dfa, RuleKey, node_of
 from structkit.automaton.core.kernels import OPERATION_BITS
 from structkit.errors import SchemaError, UnsatisfiableSchema
@@ -37,7 +36,7 @@ from structkit.regex.nodes import (
     seq,
 )
 from structkit.regex.pattern.empty_text import is_nullable, without_empty_text
-from structkit.regex.walk import children, exceeds_size, map_children, referenced_rules
+from structkit.regex.walk import children, exceeds_size, referenced_rules
 
 __all__ = ["Plain", "plain_rules"]
 
@@ -81,9 +80,7 @@ class Plain:
     def __init__(self, source: Rules, limits: Limits) -> None:
         self._source = source
         self._limits = limits
-        self._sizes = Sizes(limits)
         self._rules: dict[str, Node] = {}
-        self._hoisted: dict[str, Node] = {}  # large repetitions of networks
         self._names: dict[Node, str] = {}
         self._pending: list[str] = []
         self._made = 0
@@ -94,8 +91,7 @@ class Plain:
         while self._pending:
             name = self._pending.pop()
             self._rules[name] = NEVER  # in its place, before the rules that it calls
-            hoisted = self._hoisted.get(name)
-            self._rules[name] = self.node(node_of(self._source, name) if hoisted is None else hoisted, name)
+            self._rules[name] = self.node(node_of(self._source, name), name)
         rules = _reachable(_without_dead(_without_empty(Rules(start, self._rules))))
         if rules.start is NEVER:
             raise UnsatisfiableSchema(
@@ -128,7 +124,8 @@ class Plain:
                 rules = self._source.rules if referenced_rules(node) else None
                 return self.states(regular_dfa(node, self._limits, rules), name)
             case Network():
-                return self.network(node, name)
+                # Without a counter: large repetitions in a network are rules that it calls.
+                return self.states(rule_dfa(node, self._limits), name)
             case ReturnLabel():
                 raise TypeError("a label outside of a labelled rule")
             case Substring():
@@ -178,27 +175,6 @@ class Plain:
             self._rules[rule] = node
             self._names[node] = rule
         return rule
-
-    def network(self, node: Network, name: str) -> Node:
-        """Return the rules of a network's states."""
-        dfa = rule_dfa(node, self._limits)
-        if dfa.min_count or dfa.max_count is not None:
-            dfa = rule_dfa(self.without_counts(node), self._limits)
-        return self.states(dfa, name)
-
-    def without_counts(self, node: Node) -> Node:
-        """Return a node whose counted repetitions are calls of rules."""
-        if isinstance(node, Repeat) and self._sizes.is_large(node):
-            return RuleRef(self.hoist(node))
-        return map_children(node, self.without_counts)
-
-    def hoist(self, node: Node) -> str:
-        """Return the name of a rule for a node of the source, to be made plain later."""
-        name = next((name for name, known in self._hoisted.items() if known == node), None)
-        if name is None:
-            name = self.new_name("repeat")
-            self._hoisted[name] = node
-        return name
 
     def new_name(self, name: str) -> str:
         """Return a name that no rule has."""
