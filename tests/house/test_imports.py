@@ -185,6 +185,7 @@ IMPORTERS = {
         "models/transformers/forks.py",
         "models/transformers/forward.py",
         "models/transformers/kv_batch.py",
+        "models/transformers/loading.py",
         "models/transformers/model.py",
     },
     "tenacity": {"models/servers/http.py"},
@@ -192,6 +193,7 @@ IMPORTERS = {
     "transformers": {
         "models/transformers/forward.py",
         "models/transformers/kv_batch.py",
+        "models/transformers/loading.py",
         "models/transformers/model.py",
     },
     "uvicorn": {"cli/serve.py"},

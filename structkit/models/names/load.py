@@ -20,7 +20,8 @@ from structkit.models.hosted.openai import openai_from_environment
 from structkit.models.llama_cpp.model import LlamaCppModel, load_gguf
 from structkit.models.servers.connect import connect
 from structkit.models.servers.model import ServerModel
-from structkit.models.transformers.model import DeviceMap, TransformersModel, load_transformers
+from structkit.models.transformers.loading import DeviceMap, load_transformers
+from structkit.models.transformers.model import TransformersModel
 
 if TYPE_CHECKING:
     import torch

@@ -13,12 +13,9 @@ import pytest
 
 from structkit.errors import MissingExtra, ModelError, VocabularyError
 from structkit.models.protocols import LogitsModel, Message
-from structkit.models.transformers.model import (
-    TransformersModel,
-    _freeze_garbage_collector,
-    from_transformers,
-)
-from structkit.models.transformers.model import load_transformers as load
+from structkit.models.transformers.loading import _freeze_garbage_collector
+from structkit.models.transformers.loading import load_transformers as load
+from structkit.models.transformers.model import TransformersModel, from_transformers
 from tests.models.tiny import byte_level
 
 torch = pytest.importorskip("torch", reason="needs torch")
