@@ -322,6 +322,28 @@ def _add_compile_options(
 def _add_extract(command: argparse.ArgumentParser) -> None:
     command.add_argument("prompt", nargs="?", default="-", help="the prompt; by default standard input")
     command.add_argument("--file", metavar="FILE", help="read the prompt from a file")
+    _add_target_options(command)
+    command.add_argument(
+        "--model",
+        metavar="NAME",
+        help="a folder, a GGUF file, a Hugging Face name, or a provider and its model, such as openai:gpt-5-mini or "
+        "ollama:qwen3; by default the demo model",
+    )
+    command.add_argument("--max-tokens", type=positive_int, metavar="N", help="maximum number of tokens")
+    command.add_argument(
+        "--on-limit",
+        choices=["answer", "raise"],
+        help="if --max-tokens or the context is too small for the value: complete it within the limit, the default, or "
+        "end with an error",
+    )
+    command.add_argument("--temperature", type=not_negative, metavar="T", help="0, the default, is greedy")
+    command.add_argument("--seed", type=any_int, metavar="N", help="seed of sampling")
+    _add_compile_options(command, source="the source text of fields with sk.Quote(); by default the prompt")
+    _add_many(command.add_argument_group("a file of prompts"))
+    command.add_argument("--json", action="store_true", help="print JSON instead of Python's repr")
+
+
+def _add_target_options(command: argparse.ArgumentParser) -> None:
     target = command.add_mutually_exclusive_group(required=True)
     target.add_argument(
         "--type",
@@ -343,23 +365,9 @@ def _add_extract(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--start", metavar="RULE", help="the first rule of the grammar; by default `start` or `root`"
     )
-    command.add_argument(
-        "--model",
-        metavar="NAME",
-        help="a folder, a GGUF file, a Hugging Face name, or a provider and its model, such as openai:gpt-5-mini or "
-        "ollama:qwen3; by default the demo model",
-    )
-    command.add_argument("--max-tokens", type=positive_int, metavar="N", help="maximum number of tokens")
-    command.add_argument(
-        "--on-limit",
-        choices=["answer", "raise"],
-        help="if --max-tokens or the context is too small for the value: complete it within the limit, the default, or "
-        "end with an error",
-    )
-    command.add_argument("--temperature", type=not_negative, metavar="T", help="0, the default, is greedy")
-    command.add_argument("--seed", type=any_int, metavar="N", help="seed of sampling")
-    _add_compile_options(command, source="the source text of fields with sk.Quote(); by default the prompt")
-    many = command.add_argument_group("a file of prompts")
+
+
+def _add_many(many: argparse._ArgumentGroup) -> None:
     many.add_argument(
         "--input",
         metavar="FILE",
@@ -379,7 +387,6 @@ def _add_extract(command: argparse.ArgumentParser) -> None:
     many.add_argument(
         "--resume", action="store_true", help="continue after the lines that are already in the output"
     )
-    command.add_argument("--json", action="store_true", help="print JSON instead of Python's repr")
 
 
 def _source(path: str) -> str:

@@ -189,17 +189,27 @@ class Correction:
             seconds=seconds,
             constraint=self.enforced(request),
         )
-        self.drafts.append(draft)
-        self.observe(len(self.drafts), draft)
-        self.progress.count(draft, self.settled.completed(bytes(self.text)), self.cursor)
-        self.check_limit()
-        self.is_stuck = draft.is_correction and not chosen and len(forced) <= cut
-        is_at_limit = self.is_stuck and reading is not None and reading.is_shortened
-        self.at_limit = self.at_limit + 1 if is_at_limit else 0
+        self.record(
+            draft, is_stuck=draft.is_correction and not chosen and len(forced) <= cut, reading=reading
+        )
         self.seconds += time.perf_counter() - begin
         if is_failed or self.progress.hanging_replies >= MAX_HANGING:
             self.check_failure(failure)
         return draft
+
+    def record(self, draft: Draft, *, is_stuck: bool, reading: Reading | None) -> None:
+        """Add a reply to those of the answer, and count what the bounds need.
+
+        Raises:
+            BudgetExceeded: The budget refused a byte of the reply, with `on_limit="raise"`.
+        """
+        self.drafts.append(draft)
+        self.observe(len(self.drafts), draft)
+        self.progress.count(draft, self.settled.completed(bytes(self.text)), self.cursor)
+        self.check_limit()
+        self.is_stuck = is_stuck
+        is_at_limit = is_stuck and reading is not None and reading.is_shortened
+        self.at_limit = self.at_limit + 1 if is_at_limit else 0
 
     def next_request(self) -> TextRequest:
         """Return the request for the next reply."""

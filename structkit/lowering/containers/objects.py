@@ -107,6 +107,18 @@ class ObjectLowerer:
             name = f"{prop.name}=" if is_call else json_text(prop.name, path=path) + lowering.colon
             lowering.size += text_size(name)
             parts.append(ListPart(seq(name, value), int(prop.required)))
+        inside = self.inside(schema, parts, path)
+        lowering.overlapping = overlapping
+        braces = inside if is_call else seq("{", inside, "}")
+        # Every text enters the root at once, so that a rule for it would only add a call.
+        is_root = path == "$" and not overlapping
+        # A rule has its own set of distinct texts.
+        is_rule = (large and not is_root) or self.needs_distinct_keys(schema)
+        return lowering.rule(braces, path) if is_rule else braces
+
+    def inside(self, schema: Object, parts: Sequence[ListPart], path: str) -> Node:
+        """Return what is between the braces: the entries of the properties, and those of additional keys."""
+        lowering = self._lowering
         additional = self.additional(schema, path)
         count = schema.min_properties, schema.max_properties
         # Two additional keys in either order would be two spellings of one value.
@@ -116,7 +128,7 @@ class ObjectLowerer:
             raise UnsupportedKeyword("minProperties", message, place=path)
         if schema.required_groups:
             groups = [self.groups(choice, schema, path) for choice in schema.required_groups]
-            inside = entries_with_required(
+            return entries_with_required(
                 parts,
                 additional,
                 groups,
@@ -126,23 +138,15 @@ class ObjectLowerer:
                 rule=lowering.rule,
                 path=path,
             )
-        else:
-            inside = entries(
-                parts,
-                additional,
-                *count,
-                max_additional=max_additional,
-                comma=lowering.comma,
-                rule=lowering.rule,
-                path=path,
-            )
-        lowering.overlapping = overlapping
-        braces = inside if is_call else seq("{", inside, "}")
-        # Every text enters the root at once, so that a rule for it would only add a call.
-        is_root = path == "$" and not overlapping
-        # A rule has its own set of distinct texts.
-        is_rule = (large and not is_root) or self.needs_distinct_keys(schema)
-        return lowering.rule(braces, path) if is_rule else braces
+        return entries(
+            parts,
+            additional,
+            *count,
+            max_additional=max_additional,
+            comma=lowering.comma,
+            rule=lowering.rule,
+            path=path,
+        )
 
     def value(self, schema: Schema, path: str) -> tuple[Node, bool, int]:
         """Return the lowered value of a property, whether it is small, and its size in schemas."""
