@@ -225,6 +225,10 @@ class _Choice:
 
     def kinds(self, nodes: Iterable[Schema]) -> list[list[Schema]] | None:
         """Return for each type the parts of the nodes that have this type; `None` if a definition is not known."""
+        found = self._by_kind(nodes)
+        return None if found is None else list(found.values())
+
+    def _by_kind(self, nodes: Iterable[Schema]) -> dict[str, list[Schema]] | None:
         found: dict[str, list[Schema]] = {}
         for node in nodes:
             parts = self._kinds_of(node)
@@ -232,7 +236,7 @@ class _Choice:
                 return None
             for kind, part in parts.items():
                 found.setdefault(kind, []).append(part)
-        return list(found.values())
+        return found
 
     def _kinds_of(self, node: Schema) -> dict[str, Schema] | None:
         """Return the parts of a node by their type."""
@@ -244,14 +248,8 @@ class _Choice:
             case Const(text):
                 return {_KINDS.get(text[0], "number"): node}
             case Union(branches):
-                found: dict[str, list[Schema]] = {}
-                for branch in branches:
-                    parts = self._kinds_of(branch)
-                    if parts is None:
-                        return None
-                    for kind, part in parts.items():
-                        found.setdefault(kind, []).append(part)
-                return {kind: union(parts) for kind, parts in found.items()}
+                found = self._by_kind(branches)
+                return None if found is None else {kind: union(parts) for kind, parts in found.items()}
             case Ref(name):
                 return self._kinds_of_definition(node, name)
             case _:
