@@ -199,21 +199,10 @@ class Grammar(TextTarget[T_co]):
             TypeError: The text is neither a text nor a path, or the transformer is a class.
         """
         _check_values(syntax, value, uses_lark=bool(value == "tree" or transformer or holes), postlex=postlex)
-        if isinstance(transformer, type):
-            raise TypeError(f"the transformer is a class; pass an object of it, {transformer.__name__}()")
-        # An Interpreter of Lark has each attribute, of which its class knows nothing.
-        if transformer is not None and not hasattr(type(transformer), "transform"):
-            raise TypeError(f"the transformer must be a lark.Transformer, not {transformer!r:.60}")
+        _check_transformer(transformer)
         check_type("start", start, (str, type(None)), "the name of one rule, or None")
         check_type("g_regex_flags", g_regex_flags, Integral, "flags of re, such as re.IGNORECASE")
-        check_type("holes", holes, Mapping, "a dict of rules and their types")
-        for rule in holes:
-            if not (str(rule).isidentifier() and str(rule).islower()):
-                raise ValueError(f"the name of a hole is that of a rule, in lower case, not {rule!r:.60}")
-            if rule.startswith("_"):
-                raise ValueError(
-                    f"Lark's trees have no rules that begin with `_`; rename the hole {rule!r:.60}"
-                )
+        _check_holes(holes)
         path = _path(text)
         self._set(
             text=str(text) if path is None else _read(path),
@@ -317,8 +306,8 @@ def _read(path: str) -> str:
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError as error:
-        told = f"no such file in {Path.cwd()}; give the path of a grammar, or its text"
-        raise FileNotFoundError(error.errno, told, path) from None
+        fault = f"no such file in {Path.cwd()}; give the path of a grammar, or its text"
+        raise FileNotFoundError(error.errno, fault, path) from None
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -349,6 +338,25 @@ def _hole(rule: str, target: object) -> Hole:
     if isinstance(target, PythonCall):
         return Hole(rule, functions=target.names)
     return Hole(rule)
+
+
+def _check_transformer(transformer: object) -> None:
+    """Raise `TypeError` for what is no transformer of Lark."""
+    if isinstance(transformer, type):
+        raise TypeError(f"the transformer is a class; pass an object of it, {transformer.__name__}()")
+    # An instance of Lark's Interpreter answers for every attribute, its class only for those that it has.
+    if transformer is not None and not hasattr(type(transformer), "transform"):
+        raise TypeError(f"the transformer must be a lark.Transformer, not {transformer!r:.60}")
+
+
+def _check_holes(holes: Mapping[str, object]) -> None:
+    """Raise an error for names that rules of a grammar cannot have."""
+    check_type("holes", holes, Mapping, "a dict of rules and their types")
+    for rule in holes:
+        if not (str(rule).isidentifier() and str(rule).islower()):
+            raise ValueError(f"the name of a hole is that of a rule, in lower case, not {rule!r:.60}")
+        if rule.startswith("_"):
+            raise ValueError(f"Lark's trees have no rules that begin with `_`; rename the hole {rule!r:.60}")
 
 
 def _path(text: str | os.PathLike[str]) -> str | None:

@@ -73,6 +73,7 @@ def trim(graph: Graph) -> Graph:
 
 
 def _reached(start: int, edges: Mapping[int, list[int]]) -> set[int]:
+    """Return the states that edges lead to, the start included."""
     reached, pending = {start}, [start]
     while pending:
         for after in edges.get(pending.pop(), ()):
@@ -183,14 +184,9 @@ def _determinize(graph: Graph) -> tuple[list[bool], list[list[tuple[int, int]]],
     @cache
     def closure_of(state: int) -> frozenset[int]:
         nonlocal reached
-        seen, pending = {state}, [state]
-        while pending:
-            for target in silent.get(pending.pop(), ()):
-                if target not in seen:
-                    seen.add(target)
-                    pending.append(target)
-        reached += len(seen)
-        return frozenset(seen)
+        found = frozenset(_reached(state, silent))
+        reached += len(found)
+        return found
 
     @cache
     def closure(states: tuple[int, ...]) -> frozenset[int]:

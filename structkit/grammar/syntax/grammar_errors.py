@@ -90,6 +90,9 @@ _GENERATED = re.compile(r"^__(\w+)_(?:star|plus|repeat_\w+)_\d+$|{.*$")
 _REPEATED = re.compile(r"Rules defined twice:\s*\* <(\w+)\S* : (.*)>")
 """The message of Lark about alternatives that differ only in what a tree shows."""
 
+_TWICE = re.compile(r"'(\w+)' defined more than once")
+"""The message of Lark about a name with two definitions."""
+
 _PATTERNS = re.compile(r"/((?:\\.|[^/\\\n])+)/([imslux]*)")
 """The patterns of a grammar, each with its flags."""
 
@@ -216,42 +219,54 @@ class GrammarErrors:
     def of_lark(self, error: Exception) -> GrammarError:
         """Return the error of Lark with its place."""
         message = str(error).split("\n\n")[0].strip() or type(error).__name__
-        if isinstance(getattr(error, "orig_exc", error), RecursionError):
-            if "%import" in self.text:
-                return self.at_name(
-                    "the grammar is nested too deeply, or files import each other; import each file from one side",
-                    "%import",
-                )
-            return self.at("the grammar is nested too deeply; write its inner groups as rules", 1, 1)
-        if (empty := _EMPTY.search(message)) is not None:
-            for hole in (each for each in self.holes if each.can_be_empty):
-                return self.at_name(
-                    f"the hole `{hole.rule}` can be empty, and Lark allows no zero-width terminals; let it have at "
-                    "least one character, and make it optional where it is used",
-                    hole.rule,
-                )
-        if empty is not None and (name := empty[1] or empty[2]) is not None:
-            return self._of_empty(name)
-        if (repeated := _REPEATED.match(message)) is not None:
-            rule = _GENERATED.sub(r"\1", repeated[1])
+        found = (
+            self._of_recursion(error)
+            or self._of_zero_width(message)
+            or self._of_repeated(message)
+            or self._of_character(error)
+        )
+        if found is not None:
+            return found
+        message = self._with_remedy(message)
+        return self._of_reading(error, message) or self._of_definition(message)
+
+    def _of_recursion(self, error: Exception) -> GrammarError | None:
+        """Return the error of a grammar that is too deep."""
+        if not isinstance(getattr(error, "orig_exc", error), RecursionError):
+            return None
+        if "%import" in self.text:
             return self.at_name(
-                f"the rule `{rule}` has the alternative `{repeated[2]}` twice, with other names or with other parts "
-                "absent; remove one, or an optional part",
-                rule,
+                "the grammar is nested too deeply, or files import each other; import each file from one side",
+                "%import",
             )
-        undefined = re.search(r"'(\w+)' used but not defined", message)
-        if undefined is not None:
-            close = get_close_matches(
-                undefined[1], [*self._names(), *(each.rule for each in self.holes), *_COMMON], 1
+        return self.at("the grammar is nested too deeply; write its inner groups as rules", 1, 1)
+
+    def _of_zero_width(self, message: str) -> GrammarError | None:
+        """Return the error of a terminal or a hole that matches the empty text."""
+        if (empty := _EMPTY.search(message)) is None:
+            return None
+        for hole in (each for each in self.holes if each.can_be_empty):
+            return self.at_name(
+                f"the hole `{hole.rule}` can be empty, and Lark allows no zero-width terminals; let it have at "
+                "least one character, and make it optional where it is used",
+                hole.rule,
             )
-            message = f"{message}; {f'write {close[0]}' if close else 'define it'}"
-        if (twice := re.search(r"'(\w+)' defined more than once", message)) is not None:
-            remedy = (
-                "leave out this one, or the hole"
-                if any(each.rule == twice[1] for each in self.holes)
-                else "join its definitions with |"
-            )
-            message = message.replace(twice[0], f"{twice[0]}; {remedy}", 1)
+        name = empty[1] or empty[2]
+        return None if name is None else self._of_empty(name)
+
+    def _of_repeated(self, message: str) -> GrammarError | None:
+        """Return the error of a rule with two equal alternatives."""
+        if (repeated := _REPEATED.match(message)) is None:
+            return None
+        rule = _GENERATED.sub(r"\1", repeated[1])
+        return self.at_name(
+            f"the rule `{rule}` has the alternative `{repeated[2]}` twice, with other names or with other parts "
+            "absent; remove one, or an optional part",
+            rule,
+        )
+
+    def _of_character(self, error: Exception) -> GrammarError | None:
+        """Return the error of half a character, or of an escape."""
         if (surrogate := re.search(r"[\ud800-\udfff]", self.text)) is not None:
             fault = "the grammar contains half of a surrogate pair; decode its text as UTF-8"
             return self._in(fault, surrogate.start())
@@ -259,22 +274,39 @@ class GrammarErrors:
         if len(causes) > 1 and isinstance(causes[1], SyntaxError):  # of the escapes of a text or a pattern
             fault = str(causes[1].msg).rpartition(": ")[2]
             return self.at_text(f"{fault} in `{causes[0]}`; write `\\\\` for a backslash", str(causes[0]))
-        place = re.search(r",? (?:at|in) line (\d+),? (?:col|column) (\d+)", message)
-        if place:
+        return None
+
+    def _with_remedy(self, message: str) -> str:
+        """Return a message about a name that is not defined, or defined twice, with what to do."""
+        if (undefined := re.search(r"'(\w+)' used but not defined", message)) is not None:
+            known = [*self._names(), *(each.rule for each in self.holes), *_COMMON]
+            close = get_close_matches(undefined[1], known, 1)
+            message = f"{message}; {f'write {close[0]}' if close else 'define it'}"
+        if (twice := _TWICE.search(message)) is not None:
+            is_hole = any(each.rule == twice[1] for each in self.holes)
+            remedy = "leave out this one, or the hole" if is_hole else "join its definitions with |"
+            message = message.replace(twice[0], f"{twice[0]}; {remedy}", 1)
+        return message
+
+    def _of_reading(self, error: Exception, message: str) -> GrammarError | None:
+        """Return the error of a text that Lark cannot read, of a file or of a pattern."""
+        if place := re.search(r",? (?:at|in) line (\d+),? (?:col|column) (\d+)", message):
             return self._of_syntax(message[: place.start()].strip(), int(place[1]), int(place[2]))
         if isinstance(error, FileNotFoundError):
             message = f"{error.filename or 'a file'} is not found; pass its folder in import_paths"
             return self.at_name(message, "%import")
         # of `re` or of the package `regex`, or of Lark's lexers, which name the terminal alone
         is_pattern = isinstance(error, re.error) or type(error).__name__ == "error"
-        if (is_pattern or message.startswith("Cannot compile token")) and (found := self._of_pattern()):
-            return found
+        return self._of_pattern() if is_pattern or message.startswith("Cannot compile token") else None
+
+    def _of_definition(self, message: str) -> GrammarError:
+        """Return the error of a rule or terminal, at the name that the message contains."""
         for pattern, written, where in _FAULTS:
             if (match := pattern.search(message)) is not None:
                 name = _GENERATED.sub(r"\1", text := match.expand(where))
-                told = match.expand(written)
-                return self.at_name(told, name) if name.isidentifier() else self.at_text(told, text)
-        if "more than once" in message and twice is None:
+                fault = match.expand(written)
+                return self.at_name(fault, name) if name.isidentifier() else self.at_text(fault, text)
+        if "more than once" in message and _TWICE.search(message) is None:
             message = f"{message}; remove one, or write %override or %extend"
         names = re.findall(r"[A-Za-z_][A-Za-z0-9_]*", message)
         known = [name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self.text)]

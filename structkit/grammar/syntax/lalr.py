@@ -270,7 +270,6 @@ def _with_shared_symbols(rules: Sequence[Any]) -> list[Any]:
 def _analyzed(lark: Lark, start: str, *, lookaheads: bool = True) -> Any:
     """Return Lark's analysis of a grammar: its states, their moves and, if asked for, their `lookaheads`."""
     from lark.common import ParserConf
-    from lark.exceptions import GrammarError
     from lark.grammar import NonTerminal, Rule
     from lark.parsers.grammar_analysis import LR0ItemSet, RulePtr
     from lark.parsers.lalr_analysis import LALR_Analyzer
@@ -308,58 +307,10 @@ def _analyzed(lark: Lark, start: str, *, lookaheads: bool = True) -> Any:
             return found
 
         def compute_includes_lookback(self) -> None:
-            """Do what Lark does, for each symbol with the rules of this symbol and not with all of a state."""
-            nullable_from = {
-                rule: _nullable_from(rule.expansion, self.NULLABLE)
-                for rules in self.lr0_rules_by_origin.values()
-                for rule in rules
-            }
-            complete = {
-                state: {item.rule: item.rule for item in state.closure if item.is_satisfied}
-                for state in self.lr0_itemsets
-            }
-            by_origin: dict[Any, dict[Any, list[Any]]] = {}
-            for place in self.nonterminal_transitions:
-                state, symbol = place
-                if state not in by_origin:
-                    found = by_origin[state] = {}
-                    for item in state.closure:
-                        found.setdefault(item.rule.origin, []).append(item)
-                for item in by_origin[state].get(symbol, ()):
-                    at, rule = state, item.rule
-                    for position in range(item.index, len(rule.expansion)):
-                        inner = at, rule.expansion[position]
-                        at = at.transitions[rule.expansion[position]]
-                        if position + 1 >= nullable_from[rule] and inner in self.reads:
-                            self.includes[inner].add(place)
-                    if item.index == 0 and rule in complete[at]:
-                        self.lookback[place].add((at, complete[at][rule]))
+            _compute_includes_and_lookback(self)
 
         def compute_lookaheads(self) -> None:
-            """Do what Lark does, without a set of terminals for each way to a reduction."""
-            terminals, places = Bits(), self.nonterminal_transitions
-            first = {place: terminals.of(self.directly_reads[place]) for place in places}
-            read = unions(places, self.reads, first)
-            following = unions(places, self.includes, read)
-            # Lark keeps one set for the places on a cycle of empty rules, which others see in the order of addresses.
-            loops = cycles({place: after for place, after in self.reads.items() if after})
-            joined = {place: {*self.includes[place], *loop} for loop in loops for place in loop}
-            if loops and unions(places, {**self.includes, **joined}, read) != following:
-                raise GrammarError(
-                    f"the rule ({loops[0][0][1].name}) may come again behind itself without a character, and what "
-                    "Lark's LALR parser expects behind it is not determined; write the recursion without empty rules"
-                )
-            found: dict[tuple[Any, Any], int] = {}
-            for place, reductions in self.lookback.items():
-                for reduction in reductions:
-                    found[reduction] = found.get(reduction, 0) | following[place]
-            if sum(bin(bits).count("1") for bits in found.values()) > _MAX_LOOKAHEADS:
-                raise LimitExceeded(
-                    "states", _MAX_LOOKAHEADS, "what the LALR parser of a grammar expects", is_fixed=True
-                )
-            for (state, rule), bits in found.items():
-                for terminal in terminals.values(bits):
-                    state.lookaheads[terminal].add(rule)
+            _compute_lookaheads(self)
 
         def compute_lalr1_states(self) -> None:
             """Let Lark raise the error if two reductions conflict."""
@@ -375,6 +326,64 @@ def _analyzed(lark: Lark, start: str, *, lookaheads: bool = True) -> Any:
     else:
         analyzer.compute_lr0_states()
     return analyzer
+
+
+def _compute_includes_and_lookback(analyzer: Any) -> None:
+    """Do what Lark's analyzer does, for each symbol with the rules of this symbol and not with all of a state."""
+    nullable_from = {
+        rule: _nullable_from(rule.expansion, analyzer.NULLABLE)
+        for rules in analyzer.lr0_rules_by_origin.values()
+        for rule in rules
+    }
+    complete = {
+        state: {item.rule: item.rule for item in state.closure if item.is_satisfied}
+        for state in analyzer.lr0_itemsets
+    }
+    by_origin: dict[Any, dict[Any, list[Any]]] = {}
+    for place in analyzer.nonterminal_transitions:
+        state, symbol = place
+        if state not in by_origin:
+            found = by_origin[state] = {}
+            for item in state.closure:
+                found.setdefault(item.rule.origin, []).append(item)
+        for item in by_origin[state].get(symbol, ()):
+            at, rule = state, item.rule
+            for position in range(item.index, len(rule.expansion)):
+                inner = at, rule.expansion[position]
+                at = at.transitions[rule.expansion[position]]
+                if position + 1 >= nullable_from[rule] and inner in analyzer.reads:
+                    analyzer.includes[inner].add(place)
+            if item.index == 0 and rule in complete[at]:
+                analyzer.lookback[place].add((at, complete[at][rule]))
+
+
+def _compute_lookaheads(analyzer: Any) -> None:
+    """Do what Lark's analyzer does, without a set of terminals for each way to a reduction."""
+    from lark.exceptions import GrammarError
+
+    terminals, places = Bits(), analyzer.nonterminal_transitions
+    first = {place: terminals.of(analyzer.directly_reads[place]) for place in places}
+    read = unions(places, analyzer.reads, first)
+    following = unions(places, analyzer.includes, read)
+    # Lark keeps one set for the places on a cycle of empty rules, which others see in the order of addresses.
+    loops = cycles({place: after for place, after in analyzer.reads.items() if after})
+    joined = {place: {*analyzer.includes[place], *loop} for loop in loops for place in loop}
+    if loops and unions(places, {**analyzer.includes, **joined}, read) != following:
+        raise GrammarError(
+            f"the rule ({loops[0][0][1].name}) may come again behind itself without a character, and what "
+            "Lark's LALR parser expects behind it is not determined; write the recursion without empty rules"
+        )
+    found: dict[tuple[Any, Any], int] = {}
+    for place, reductions in analyzer.lookback.items():
+        for reduction in reductions:
+            found[reduction] = found.get(reduction, 0) | following[place]
+    if sum(bin(bits).count("1") for bits in found.values()) > _MAX_LOOKAHEADS:
+        raise LimitExceeded(
+            "states", _MAX_LOOKAHEADS, "what the LALR parser of a grammar expects", is_fixed=True
+        )
+    for (state, rule), bits in found.items():
+        for terminal in terminals.values(bits):
+            state.lookaheads[terminal].add(rule)
 
 
 def _nullable(rules: Sequence[Any]) -> set[Any]:
