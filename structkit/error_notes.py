@@ -145,7 +145,7 @@ def _is_fault(error: BaseException) -> bool:
 
 
 _SHRINK_SECONDS = 2.0
-"""Time for the search of a smaller schema that fails alike."""
+"""Time for the search of a smaller schema that fails in the same way."""
 
 
 def shrink(

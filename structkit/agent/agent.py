@@ -258,14 +258,8 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
         output, functions = read_output(output_type, writing)
         for each in (*ready, *(one.tool for one in functions)):
             each.check_deps_type(deps_type)
-        notation = choose_notation(
-            format,
-            model,
-            [each.name for each in ready],
-            output,
-            writing.whitespace,
-            allow_text=allow_text,
-        )
+        names = [each.name for each in ready]
+        notation = choose_notation(format, model, names, output, writing.whitespace, allow_text=allow_text)
         config = AgentConfig(
             model=model,
             name=name,

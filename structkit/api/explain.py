@@ -42,8 +42,8 @@ def explain(
     """Explain which keywords of a target are enforced, and the cost; refused keywords are rows, not errors.
 
     With a model that returns text, `server` says of each keyword whether the model's server enforces it while it
-    writes, or whether it is only checked: what the server does not enforce costs corrections, but the value obeys it
-    all the same.
+    writes, or whether it is only checked: what the server does not enforce costs corrections, but the value obeys
+    it.
 
     Args:
         target: A type, a JSON Schema as a dict or `JsonSchema`, `Regex`, `Choice` or `Grammar`.

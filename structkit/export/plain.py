@@ -243,7 +243,7 @@ def _union(parts: Iterable[Node]) -> Node:
 
 
 def _without_empty(rules: Rules) -> Rules:
-    """Return the rules without the empty text, which their calls say instead."""
+    """Return the rules without the empty text, which becomes an alternative of their calls."""
     nullable: set[str] = set()
 
     def optional(node: Node) -> Node:

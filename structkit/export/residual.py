@@ -208,13 +208,13 @@ class _Rest:
         (leaving, is_final), *others = {
             (tuple(moves[source]), bool(automaton.final[source])) for source in between
         }
-        begun = [(node, target) for node, operation, target in leaving if operation == ENTER]
+        started = [(node, target) for node, operation, target in leaving if operation == ENTER]
         ended = [(node, target) for node, operation, target in leaving if operation == EXIT]
-        inside, after = (_reached(within, [target for _, target in each]) for each in (begun, ended))
+        inside, after = (_reached(within, [target for _, target in each]) for each in (started, ended))
         before = _reached(within, [state])
         is_simple = (
             not others
-            and len(begun) + len(ended) == len(leaving)
+            and len(started) + len(ended) == len(leaving)
             and not after & (between | before)
             and not any(automaton.final[source] for source in (inside | before) - between)
         )
@@ -222,7 +222,7 @@ class _Rest:
             return self.unrolled(rule, frame, moves)
         head = EMPTY if state in between else _network(within, within[state], between)
         part = Repeat(
-            _network(within, begun, between),
+            _network(within, started, between),
             max(least - frame.count, 0),
             most - frame.count if most >= 0 else None,
         )

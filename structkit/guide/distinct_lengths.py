@@ -161,7 +161,7 @@ class DistinctLengths:
         return _MAX_LENGTH * work <= _MAX_WORK
 
     def _count(self, tables: Tables) -> bool:
-        """Count the texts of all states; a number may be too small. Return whether that took not too long."""
+        """Count the texts of all states; a number may be too small. Return whether the time was enough."""
         moves = self._moves(tables)
         self._texts = _count_texts(moves)
         open_ended = _open_ended(moves)
@@ -183,7 +183,7 @@ class DistinctLengths:
             targets = tables.targets[row : row + (stop - first) * width].reshape(-1, width)
             after = np.where(targets == DEAD, size, (targets >> OPERATION_BITS) - first + place)
             operations = targets & OPERATION_MASK
-            # Without rounds of a counter, which may be at its maximum.
+            # Without iterations of a counter, which may be at its maximum.
             counted = np.where((operations > 0) & (operations < EXIT), size, after)
             byte_counts = np.bincount(tables.classes[rule], minlength=width)[:width].astype(np.float64)
             places = slice(place, place + stop - first)
@@ -203,7 +203,7 @@ class _RuleMoves(NamedTuple):
     Attributes:
         places: The places of its states.
         after: int64[states, classes], the place after a byte; the last place has no texts.
-        counted: The same without transitions that count a round.
+        counted: The same without transitions that count an iteration.
         byte_counts: float64[classes], the number of bytes of each class.
     """
 

@@ -336,7 +336,7 @@ class Cursor(Shared):
             try:
                 self._parser.fill_mask(self._configurations[-1], budget, mask)
             except Outdated:
-                self._ask_anew(lambda parser, configuration: parser.fill_mask(configuration, budget, mask))
+                self._ask_again(lambda parser, configuration: parser.fill_mask(configuration, budget, mask))
         if mask is not out:
             out[:] = mask
 
@@ -359,7 +359,7 @@ class Cursor(Shared):
                 try:
                     after = self._parser.advance(configuration, token_id)
                 except Outdated:
-                    after = self._ask_anew(
+                    after = self._ask_again(
                         lambda parser, configuration: parser.advance(configuration, token_id)
                     )
             if after < 0:
@@ -431,9 +431,9 @@ class Cursor(Shared):
         try:
             return question(self._parser, self._configurations[-1])
         except Outdated:
-            return self._ask_anew(question)
+            return self._ask_again(question)
 
-    def _ask_anew(self, question: Callable[[Parser, int], T]) -> T:
+    def _ask_again(self, question: Callable[[Parser, int], T]) -> T:
         """Return the answer of a new parser.
 
         Raises:

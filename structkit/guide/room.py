@@ -261,5 +261,5 @@ class DistinctBounds:
 
 
 def _estimate(state: State, tokens: int) -> int:
-    """Return what is most often enough, for texts that cannot be counted."""
+    """Return an estimate that is usually enough, for texts that cannot be counted."""
     return 2 * tokens + max(map(len, distinct_texts(state.frames)), default=0)

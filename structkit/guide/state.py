@@ -319,7 +319,7 @@ def possible_repeats(state: State, index: Index, *, finished_only: bool = False)
         above, at = frame, frame.below
         while isinstance(at, Frame) and at.inside_distinct:
             rule = automaton.rule_of[above.state]
-            if finished_only and index.reader.unique.is_unrestricted(rule):
+            if finished_only and index.reader.distinct.is_unrestricted(rule):
                 found.update(index.texts.extension_tokens(forbidden_suffixes(at, state.buffer)))
             # The rule of a single key has one text, and is not entered if that text was written before.
             elif automaton.sole_text(rule) is None:

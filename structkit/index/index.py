@@ -219,7 +219,7 @@ class Index:
         opening = self._openings.get(key)
         if opening is None:
             other = row
-            if self.reader.unique.may_contain_distinct(self.automaton.rule_of[frame.state]):
+            if self.reader.distinct.may_contain_distinct(self.automaton.rule_of[frame.state]):
                 other = self._walker.row(
                     ROOT if plain_exit_nodes is None else plain_exit_nodes, frame, distinct_mode=owner
                 )
@@ -268,7 +268,7 @@ class Index:
         return UNREACHABLE if total >= _NEVER else min(total, UNREACHABLE - 1)
 
     def _rule_upper_bound(self, frame: Frame) -> int:
-        """The tokens that certainly lead from the frame to the end of its rule."""
+        """Return an upper bound on the tokens from the frame to the end of its rule."""
         tokens: int = self.token_distances.item(0, frame.state)
         return _NEVER if tokens >= UNREACHABLE else tokens + self._token_distance.pending(frame)
 
@@ -295,7 +295,10 @@ class Index:
         return number
 
     def _key(self, exit_list: int, frame: Frame) -> RowKey:
-        """Frames with equal keys have equal rows: no token is long enough to distinguish larger counts."""
+        """Return the key of a row.
+
+        Frames with equal keys have equal rows: no token is long enough to distinguish larger counts.
+        """
         rule = self.automaton.rule_of[frame.state]
         least, most = self.automaton.counter_bounds[rule]
         if least == 0 and most < 0:

@@ -80,7 +80,7 @@ class MergedRows:
         """Return the row of a frame as `walk` does; see its arguments.
 
         Raises:
-            LimitExceeded: A token has too many parses all the same, or the search takes too much work.
+            LimitExceeded: A token has too many parses even if they are merged, or the search takes too much work.
         """
         try:
             return self._row(nodes, frame, remaining, salt, signatures, states, work)

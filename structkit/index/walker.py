@@ -221,15 +221,15 @@ class Walker:
 
     def _tables(self, distinct_mode: str, frame: Frame) -> Tables:
         """Return the automaton's arrays without the distinct texts that `distinct_mode` names."""
-        tables, unique = self._automaton.tables, self._reader.unique
+        tables, distinct = self._automaton.tables, self._reader.distinct
         rule = self._automaton.rule_of[frame.state]
-        begun = unique.next_distinct_rules(rule) if distinct_mode == FINISHED else frozenset[int]()
-        known = self._tables_without_distinct.get(begun)
+        started = distinct.next_distinct_rules(rule) if distinct_mode == FINISHED else frozenset[int]()
+        known = self._tables_without_distinct.get(started)
         if known is None or known[0] is not tables:
             if len(self._tables_without_distinct) >= _MAX_DISTINCT_TABLES:
                 self._tables_without_distinct.clear()
-            known = tables, unique.tables_without_distinct(tables, begun)
-            self._tables_without_distinct[begun] = known
+            known = tables, distinct.tables_without_distinct(tables, started)
+            self._tables_without_distinct[started] = known
         return known[1]
 
 

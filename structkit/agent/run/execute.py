@@ -69,9 +69,9 @@ class Executor:
         if alone and not calls[0].tool.is_async and _timeout_of(calls[0]) is None:
             # Use this thread: resources such as database connections can be bound to it.
             return [observe(calls[0], lambda: self._execute(calls[0]))]
-        begun = time.perf_counter()
+        started = time.perf_counter()
         futures = [self._submit(each) for each in calls]
-        return [self._wait(each, *future, begun) for each, future in zip(calls, futures, strict=True)]
+        return [self._wait(each, *future, started) for each, future in zip(calls, futures, strict=True)]
 
     def _submit(self, call: PreparedCall) -> tuple[Future[CallOutcome], asyncio.AbstractEventLoop | None]:
         if not call.tool.is_async:
@@ -142,7 +142,7 @@ async def _awaited(value: Awaitable[object]) -> object:
 
 
 async def _execute_async(call: PreparedCall) -> CallOutcome:
-    begun = time.perf_counter()
+    started = time.perf_counter()
     task = asyncio.ensure_future(observe_async(call, _run(call)))
     try:
         done, _ = await asyncio.wait({task}, timeout=_timeout_of(call))
@@ -154,9 +154,9 @@ async def _execute_async(call: PreparedCall) -> CallOutcome:
     if not done:
         call.context.cancelled.set()
         task.cancel()  # the task may ignore the cancellation, so do not wait for it
-        return CallOutcome(error=_timeout_error(call), seconds=time.perf_counter() - begun)
+        return CallOutcome(error=_timeout_error(call), seconds=time.perf_counter() - started)
     if task.cancelled():
-        return CallOutcome(error=asyncio.CancelledError(), seconds=time.perf_counter() - begun)
+        return CallOutcome(error=asyncio.CancelledError(), seconds=time.perf_counter() - started)
     return task.result()
 
 
@@ -172,7 +172,7 @@ async def _run(call: PreparedCall) -> CallOutcome:
 
 async def _await_result(outcome: CallOutcome, cancelled: Event) -> CallOutcome:
     """Await the return value of a call, and return the outcome."""
-    begun = time.perf_counter()
+    started = time.perf_counter()
     try:
         with nested(_DEEPEST):
             output = _collect(await cast("Awaitable[object]", outcome.result), cancelled)
@@ -180,8 +180,8 @@ async def _await_result(outcome: CallOutcome, cancelled: Event) -> CallOutcome:
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # a tool is user code; the run decides which errors are fatal
-        return CallOutcome(error=error, seconds=outcome.seconds + time.perf_counter() - begun)
-    return CallOutcome(output, seconds=outcome.seconds + time.perf_counter() - begun)
+        return CallOutcome(error=error, seconds=outcome.seconds + time.perf_counter() - started)
+    return CallOutcome(output, seconds=outcome.seconds + time.perf_counter() - started)
 
 
 @contextmanager
@@ -207,13 +207,13 @@ def nested(deepest: int = _DEEPEST + 1) -> Iterator[None]:
 
 
 def _invoke(call: PreparedCall) -> CallOutcome:
-    begun = time.perf_counter()
+    started = time.perf_counter()
     try:
         with nested(_DEEPEST):
             output = _collect(call.tool.invoke(call.call, call.context), call.context.cancelled)
     except BaseException as error:  # a tool is user code; the run decides which errors are fatal
-        return CallOutcome(error=error, seconds=time.perf_counter() - begun)
-    return CallOutcome(output, seconds=time.perf_counter() - begun)
+        return CallOutcome(error=error, seconds=time.perf_counter() - started)
+    return CallOutcome(output, seconds=time.perf_counter() - started)
 
 
 def _collect(result: object, cancelled: Event) -> object:

@@ -373,7 +373,7 @@ class Run(RunProgress):
         self, results: Sequence[Output], denied: Collection[str] = ()
     ) -> Generator[Action, object, None]:
         """Append outputs, with a note about tools that the next step cannot call."""
-        begun = len(self.messages)
+        first = len(self.messages)
         self.messages += results
         self._check_time()
         self._check_retries(results, denied)
@@ -381,7 +381,7 @@ class Run(RunProgress):
         after = {offer.tool.name for offer in self._next_tools}
         gone = sorted(self._available_names - after)
         note = f"{', '.join(gone)} cannot be called any more." if gone else ""
-        self.messages[begun:] = with_note(results, note if after else NO_MORE_CALLS)
+        self.messages[first:] = with_note(results, note if after else NO_MORE_CALLS)
 
     def _suspended(self, pending: Sequence[PendingCall], tool_results: tuple[Output, ...]) -> RunSuspended:
         state = RunState(

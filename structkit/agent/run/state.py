@@ -427,10 +427,10 @@ def last_call_number(messages: Sequence[Message]) -> int:
 
 def new_calls(messages: Sequence[Message], calls: Sequence[tuple[str, str]], preamble: str) -> Calls:
     """Return the message of new calls, each with a new id, and of the text before them."""
-    begun = last_call_number(messages)
+    last_number = last_call_number(messages)
     return Calls(
         calls=tuple(
-            CallPart(id=f"call_{begun + number}", name=name, arguments=arguments)
+            CallPart(id=f"call_{last_number + number}", name=name, arguments=arguments)
             for number, (name, arguments) in enumerate(calls, 1)
         ),
         text=preamble,

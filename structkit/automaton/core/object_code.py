@@ -247,7 +247,7 @@ class KernelCache:
 
     @cached_property
     def _fallback(self) -> FunctionCache | NullCache:
-        """The cache of numba; made late, because it tests with a new file whether a folder can be written to."""
+        """The cache of numba; created late, because it writes a new file to test whether a folder can be written to."""
         with contextlib.suppress(RuntimeError):  # no folder can be written to
             return _SourceCache(self._function)
         return NullCache()

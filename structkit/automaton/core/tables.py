@@ -69,7 +69,7 @@ class Tables(NamedTuple):
         return int(end - self.row[first]) // (stop - first)
 
     def max_increment(self, first: int, stop: int) -> int:
-        """Return the most rounds that one byte begins in the states from `first` to `stop - 1`, or 1."""
+        """Return the most iterations that one byte starts in the states from `first` to `stop - 1`, or 1."""
         end = self.row[stop] if stop < len(self.row) else len(self.targets)
         operations = self.targets[self.row[first] : end] & OPERATION_MASK  # of `DEAD` this is `EXIT`
         return max(1, int(operations[operations != EXIT].max(initial=0)))

@@ -284,7 +284,7 @@ class LengthBounds:
                 found.append((node if needed else length, target))
 
     def _continue(self, search: _Search, part: _Open) -> None:
-        """Go on behind a part of an automaton, when the rules that it needs have bounds."""
+        """Continue behind a part of an automaton, when the rules that it needs have bounds."""
         missing: set[str] = set()
         length = self._of_node(part.part, missing)
         if length < UNREACHABLE:
@@ -304,7 +304,7 @@ class LengthBounds:
             search.pending.append(needed)
 
     def _settle(self, search: _Search, name: str, length: int) -> None:
-        """Note the bound of a rule, and go on with what waits for it."""
+        """Note the bound of a rule, and continue with what waits for it."""
         if name not in self._lengths:
             self._lengths[name] = length
             for each in search.waiting.pop(name, ()):

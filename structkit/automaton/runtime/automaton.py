@@ -47,8 +47,8 @@ class Automaton:
         built: The numbers of the rules that were built, in their order.
         tables: The arrays of these rules, those of one moment; see `Tables`.
         rule_of: The rule of each state.
-        counter_bounds: The rounds that each rule's counter needs, and those that it allows, -1 for any number.
-        max_increments: int32[rules or more], the most rounds that one byte begins in each rule whose counter has an
+        counter_bounds: The iterations that each rule's counter needs, and those that it allows, -1 for any number.
+        max_increments: int32[rules or more], the most iterations that one byte starts in each rule whose counter has an
             end; at least 1.
         lock: Held while a rule is built.
         frames: The frames made, but for those forgotten.
@@ -216,7 +216,7 @@ class Automaton:
     def step(self, frames: Iterable[Frame], byte: int, buffer: bytes = b"") -> frozenset[Frame]:
         """Return the frames after one more byte; empty if the byte is not allowed.
 
-        `buffer` is the text since the first open unique text began, up to and with the byte; see `Reader.read`.
+        `buffer` is the text since the first open distinct text started, up to and with the byte; see `Reader.read`.
         """
         moved = []
         for frame in frames:
@@ -350,12 +350,12 @@ class Automaton:
         """Merge the frames that differ only in the frames below them, except frames inside a distinct text."""
         if len({frame.state for frame in frames}) == len(frames):
             return frozenset(frames)
-        alike: dict[object, list[Frame]] = {}
+        by_key: dict[object, list[Frame]] = {}
         for frame in frames:
             stands_alone = frame.below is None or frame.inside_distinct
             key = frame if stands_alone else (frame.state, frame.count, frame.seen_texts)
-            alike.setdefault(key, []).append(frame)
-        return frozenset(same[0] if len(same) == 1 else self._merge_group(same) for same in alike.values())
+            by_key.setdefault(key, []).append(frame)
+        return frozenset(same[0] if len(same) == 1 else self._merge_group(same) for same in by_key.values())
 
     def _merge_group(self, group: list[Frame]) -> Frame:
         """The frame that returns to wherever one of these does."""
@@ -383,7 +383,7 @@ class Automaton:
         Each is the callee, the state after it, the operation, whether the text must be distinct, and whether the rule
         can only end after it.
         """
-        rules, after, operations, unique = (
+        rules, after, operations, is_distinct = (
             self.call_rule, self.call_next, self.call_operation, self.call_distinct,
         )  # fmt: skip
         calls = self._calls[state] = tuple(
@@ -391,7 +391,7 @@ class Automaton:
                 rules.item(call),
                 after.item(call),
                 operations.item(call),
-                unique.item(call),
+                is_distinct.item(call),
                 self._only_ends(after.item(call)),
             )
             for call in range(self.call_first.item(state), self.call_first.item(state + 1))
@@ -422,7 +422,7 @@ class Automaton:
         )
 
     def _return_frame(self, frame: Frame, buffer: bytes) -> Frame | None:
-        """The frame to return to, with the unique text that ends here remembered; `None` if it is not the first."""
+        """The frame to return to, with the distinct text that ends here remembered; `None` if it is not the first."""
         if frame.seen_texts is None or frame.seen_texts.open_start is None:
             return frame
         text = buffer[frame.seen_texts.open_start :]

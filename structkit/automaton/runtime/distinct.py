@@ -109,7 +109,7 @@ class DistinctTexts:
         inside = [self._callee_is_infinite(callee, (*callers, rule)) for callee in callees.tolist()]
         calling = np.zeros(stop - first, bool)
         calling[from_state[inside]] = True
-        # What is called again and again must not be empty, and not unique, for then there may be an end of it.
+        # A rule on a cycle must not be empty, and its texts not distinct: otherwise there may be an end of them.
         past = automaton.has_moves[starts] & (starts != UNBUILT) & ~automaton.call_distinct[called][is_call]
         endless = np.full(stop - first, automaton.counter_bounds[rule][1] < 0)
         sweeps = _MAX_SWEEPS if stop - first < _MIN_LARGE_RULE_STATES else _MAX_SWEEPS // 8
@@ -161,7 +161,7 @@ class DistinctTexts:
             waiting += called
 
     def _calls(self, rule: int) -> tuple[frozenset[int], frozenset[int]]:
-        """The rules that a rule calls, and those of them whose texts are unique; none of one that is not built."""
+        """The rules that a rule calls, and those of them whose texts are distinct; none of one that is not built."""
         known = self._direct.get(rule)
         if known is not None:
             return known
@@ -170,9 +170,9 @@ class DistinctTexts:
         automaton = self.automaton
         first, stop = automaton.state_range(rule)
         calls = slice(automaton.call_first[first], automaton.call_first[stop])
-        rules, unique = automaton.call_rule[calls], automaton.call_distinct[calls]
-        called, unique = rules[rules >= 0], unique[rules >= 0]
-        known = frozenset(called.tolist()), frozenset(called[unique].tolist())
+        rules, is_distinct = automaton.call_rule[calls], automaton.call_distinct[calls]
+        called, is_distinct = rules[rules >= 0], is_distinct[rules >= 0]
+        known = frozenset(called.tolist()), frozenset(called[is_distinct].tolist())
         self._direct[rule] = known
         return known
 
@@ -218,16 +218,16 @@ class DistinctTexts:
 
         Args:
             rule: The rule.
-            only_finite: Whether unique texts are left out of which there is no end.
+            only_finite: Whether distinct texts are left out of which there is no end.
         """
         known = self._requires_distinct.get((rule, only_finite))
         if known is not None:
             return known
-        automaton, unique = self.automaton, self._calls(rule)[1]
+        automaton, distinct = self.automaton, self._calls(rule)[1]
         first, stop = automaton.state_range(rule)
         needs = np.zeros(stop - first, bool)
-        if unique:
-            endless = [callee for callee in unique if only_finite and self.rule_is_infinite(callee)]
+        if distinct:
+            endless = [callee for callee in distinct if only_finite and self.rule_is_infinite(callee)]
             called = automaton.call_first[first : stop + 1]
             made = slice(called[0], called[-1])
             calls = np.zeros((called[-1] - called[0], 4), np.int32)
@@ -238,7 +238,7 @@ class DistinctTexts:
             dfa = extract_dfa(automaton.tables, rule, first, stop)
             dfa = replace(dfa, calls=calls, callees=("",) * len(calls), min_count=0, max_count=None)
             needs = measure_rule(dfa, np.where(missing, UNREACHABLE, 1).tolist())[0].distance >= UNREACHABLE
-        if not only_finite or all(callee in self._infinite for callee in unique):
+        if not only_finite or all(callee in self._infinite for callee in distinct):
             self._requires_distinct[rule, only_finite] = needs
         return needs
 
@@ -260,7 +260,7 @@ class DistinctTexts:
         return self._upcoming[state]
 
     def _successors(self, state: int) -> list[int]:
-        """Where a byte, or a call of what is not unique, leads from a state in its rule."""
+        """Where a byte, or a call of what is not distinct, leads from a state in its rule."""
         automaton = self.automaton
         row = int(automaton.row[state])
         width = automaton.tables.width(*automaton.state_range(automaton.rule_of[state]))
@@ -273,35 +273,35 @@ class DistinctTexts:
         return after + [int(automaton.call_next[call]) for call in calls if not automaton.call_distinct[call]]
 
 
-def cannot_repeat(unique: DistinctTexts, frame: Frame, fuel: Fuel | None = None) -> bool:
+def cannot_repeat(distinct: DistinctTexts, frame: Frame, fuel: Fuel | None = None) -> bool:
     """Return whether no distinct text can be repeated in the frame, nor on the bytes of its rule that led to it.
 
     What holds at the end of the bytes holds before: an earlier state has all completions of a later one.
     """
-    return (not frame.inside_distinct or unique.is_infinite(frame.state)) and has_unused_text(
-        unique, frame, fuel
+    return (not frame.inside_distinct or distinct.is_infinite(frame.state)) and has_unused_text(
+        distinct, frame, fuel
     )
 
 
-def can_still_differ(unique: DistinctTexts, frame: Frame, buffer: bytes, fuel: Fuel | None = None) -> bool:
+def can_still_differ(distinct: DistinctTexts, frame: Frame, buffer: bytes, fuel: Fuel | None = None) -> bool:
     """Return whether every open distinct text on the frame's stack can still end as a new text.
 
     If texts must be searched, this takes reads from `fuel`, but does not end when it is spent.
     """
-    automaton = unique.automaton
+    automaton = distinct.automaton
     above: list[Frame] = []
     at: Below = frame
     while isinstance(at, Frame) and at.inside_distinct:
         texts = _texts_with_prefix(at, buffer)
-        if texts and not any(unique.is_infinite(each.state) for each in above):
-            # The frame that the unique text entered is the one right above, unless its rule ended with a call: a key of
-            # its own, say, with one text.
+        if texts and not any(distinct.is_infinite(each.state) for each in above):
+            # The frame that the distinct text entered is the one right above, unless its rule ended with a call, for
+            # example of a key with one text.
             entered = automaton.rule_of[above[-1].state] if above else -1
-            is_called = entered in unique.distinct_callees(automaton.rule_of[at.state])
+            is_called = entered in distinct.distinct_callees(automaton.rule_of[at.state])
             only = automaton.sole_text(entered) if is_called else None
             repeats = (
-                not _has_more_bytes(unique, above, len(texts))
-                and not _differs(unique, above, forbidden_suffixes(at, buffer), buffer, fuel)
+                not _has_more_bytes(distinct, above, len(texts))
+                and not _differs(distinct, above, forbidden_suffixes(at, buffer), buffer, fuel)
                 if only is None
                 else only in texts
             )
@@ -312,7 +312,7 @@ def can_still_differ(unique: DistinctTexts, frame: Frame, buffer: bytes, fuel: F
     return True
 
 
-def has_unused_text(unique: DistinctTexts, frame: Frame, fuel: Fuel | None = None) -> bool:
+def has_unused_text(distinct: DistinctTexts, frame: Frame, fuel: Fuel | None = None) -> bool:
     """Return whether the rule of a frame can end without another distinct text, or a new distinct text exists.
 
     A separator, say, must not be written once all texts that may follow it are taken.
@@ -320,19 +320,19 @@ def has_unused_text(unique: DistinctTexts, frame: Frame, fuel: Fuel | None = Non
     memory = frame.seen_texts
     if memory is None or memory.open_start is not None or not memory.texts:
         return True
-    automaton = unique.automaton
+    automaton = distinct.automaton
     rule = automaton.rule_of[frame.state]
-    if not unique.requires_distinct(rule, only_finite=True)[frame.state - int(automaton.start[rule])]:
+    if not distinct.requires_distinct(rule, only_finite=True)[frame.state - int(automaton.start[rule])]:
         return True
-    for callee in unique.upcoming_distinct_rules(frame.state):
-        if unique.rule_is_infinite(callee):
+    for callee in distinct.upcoming_distinct_rules(frame.state):
+        if distinct.rule_is_infinite(callee):
             return True
         only = automaton.sole_text(callee)
         entered = automaton.frame(automaton.start_state(callee))
         if (
             not memory.contains(only)
             if only is not None
-            else _differs(unique, [entered], memory.texts, b"", fuel)
+            else _differs(distinct, [entered], memory.texts, b"", fuel)
         ):
             return True
     return False
@@ -340,21 +340,21 @@ def has_unused_text(unique: DistinctTexts, frame: Frame, fuel: Fuel | None = Non
 
 def forbidden_suffixes(frame: Frame, buffer: bytes) -> list[bytes]:
     """Return the forbidden completions of the frame's open distinct text, sorted: suffixes of texts seen before."""
-    begun = len(buffer) - (frame.seen_texts.open_start or 0) if frame.seen_texts else 0
-    return [text[begun:] for text in _texts_with_prefix(frame, buffer)]
+    start = len(buffer) - (frame.seen_texts.open_start or 0) if frame.seen_texts else 0
+    return [text[start:] for text in _texts_with_prefix(frame, buffer)]
 
 
 def _texts_with_prefix(frame: Frame, buffer: bytes) -> tuple[bytes, ...]:
-    """The texts seen that begin as the frame's open unique text does."""
+    """The texts seen that begin as the frame's open distinct text does."""
     memory = frame.seen_texts
     return (
         () if memory is None or memory.open_start is None else memory.with_prefix(buffer[memory.open_start :])
     )
 
 
-def _has_more_bytes(unique: DistinctTexts, stack: list[Frame], count: int) -> bool:
-    """Whether more bytes than `count` certainly continue; not all need to where the text itself has unique ones."""
-    automaton, top = unique.automaton, stack[0]
+def _has_more_bytes(distinct: DistinctTexts, stack: list[Frame], count: int) -> bool:
+    """Whether more bytes than `count` certainly continue; not all need to where the text itself has distinct texts."""
+    automaton, top = distinct.automaton, stack[0]
     rule = automaton.rule_of[top.state]
     most = automaton.counter_bounds[rule][1]
     if 0 <= most < top.count + automaton.max_increments.item(rule):  # the counter may forbid some
@@ -365,21 +365,21 @@ def _has_more_bytes(unique: DistinctTexts, stack: list[Frame], count: int) -> bo
 
 
 def _differs(
-    unique: DistinctTexts, stack: list[Frame], excluded: Sequence[bytes], buffer: bytes, fuel: Fuel | None
+    distinct: DistinctTexts, stack: list[Frame], excluded: Sequence[bytes], buffer: bytes, fuel: Fuel | None
 ) -> bool:
     """Whether the rule entered by the lowest of `stack` can end with a text that is not in the sorted `excluded`.
 
     Any byte that leads away from all of them will do, since every state leads to an end; so only their own
     beginnings are walked.
     """
-    automaton = unique.automaton
+    automaton = distinct.automaton
     rule = automaton.rule_of[stack[0].state]
     if len(stack) == 1 and not automaton.has_calls(rule) and automaton.counter_bounds[rule] == (0, -1):
         return _differs_in_rule(automaton, stack[0].state, excluded, fuel)
     below: Frame | None = None
     for frame in reversed(stack):
         below = automaton.frame(frame.state, frame.count, below, frame.seen_texts)
-    if _has_more_bytes(unique, stack, len({rest[:1] for rest in excluded})):
+    if _has_more_bytes(distinct, stack, len({rest[:1] for rest in excluded})):
         return True
     pending = [(automaton.epsilon_closure([below] if below else [], buffer), b"")]
     while pending:
@@ -393,8 +393,8 @@ def _differs(
             after = frozenset(
                 frame
                 for frame in automaton.step(frames, byte, buffer + longer)
-                if can_still_differ(unique, frame, buffer + longer, fuel)
-                and has_unused_text(unique, frame, fuel)
+                if can_still_differ(distinct, frame, buffer + longer, fuel)
+                and has_unused_text(distinct, frame, fuel)
             )
             following = _first_from(excluded, longer)
             if after and (following is None or not following.startswith(longer)):

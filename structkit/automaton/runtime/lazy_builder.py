@@ -124,7 +124,7 @@ class LazyBuilder:
             return self.tables
         key = self.keys[rule]
         try:
-            # The start is a target's own, so that to look for it among the rules of others would be lost time.
+            # The start is specific to a target, so a search among the rules of others is useless.
             dfa = build_rule(self.rules.start, self.limits) if key is None else self._dfa_of(key)
             self._name_callees(key, dfa)
             if ReturnLabel in map(type, dfa.callees):

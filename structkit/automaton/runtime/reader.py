@@ -35,8 +35,8 @@ class Reader:
         self.automaton = automaton
 
     @cached_property
-    def unique(self) -> DistinctTexts:
-        """What is known of the unique texts of its rules."""
+    def distinct(self) -> DistinctTexts:
+        """Facts about the distinct texts of the rules."""
         return DistinctTexts(self.automaton)
 
     def read(
@@ -52,7 +52,7 @@ class Reader:
             if len(frames) == 1:
                 (frame,) = frames
                 read, glided = self._glide(frame, content, at)
-            if read > at and cannot_repeat(self.unique, glided, fuel):
+            if read > at and cannot_repeat(self.distinct, glided, fuel):
                 kept += text[at:read]
                 at, frames = read, frozenset((glided,))
             else:
@@ -60,8 +60,8 @@ class Reader:
                 frames = frozenset(
                     frame
                     for frame in self.automaton.step(frames, text[at], kept)
-                    if can_still_differ(self.unique, frame, kept, fuel)
-                    and has_unused_text(self.unique, frame, fuel)
+                    if can_still_differ(self.distinct, frame, kept, fuel)
+                    and has_unused_text(self.distinct, frame, fuel)
                 )
                 at += 1
             if not any(frame.inside_distinct for frame in frames):

@@ -68,7 +68,7 @@ class ShortestPaths:
         automaton: The automaton, all of whose rules are built.
         distance: int32[states], the fewest bytes; `structkit.automaton.core.kernels.UNREACHABLE` where there is no end.
         first_step: int32[states], the first step of a shortest way: a byte, `-1 - call`, or `kernels.END`.
-        bytes_per_iteration: int32[rules], the bytes of one round of the rule's counted repetition.
+        bytes_per_iteration: int32[rules], the bytes of one iteration of the rule's counted repetition.
         first_byte: uint8[rules, 256], a byte of each class.
         width: int32[rules], the byte classes of each rule.
         stop: int32[rules], the state after the last of each rule.
@@ -162,8 +162,8 @@ def shortest_length(
 
     def length(at: Frame) -> int:
         rule = automaton.rule_of[at.state]
-        rounds = max(automaton.counter_bounds[rule][0] - at.count, 0)
-        return int(shortest.distance[at.state]) + rounds * int(shortest.bytes_per_iteration[rule])
+        iterations = max(automaton.counter_bounds[rule][0] - at.count, 0)
+        return int(shortest.distance[at.state]) + iterations * int(shortest.bytes_per_iteration[rule])
 
     return min_stack_cost(frame, length, known)
 
@@ -361,9 +361,9 @@ def _bytes_to_step(shortest: ShortestPaths, frame: Frame) -> tuple[Frame, bytes,
         if count < least:
             last_count, last_length = visits.get(state, (count, 0))
             if count > last_count:
-                rounds = (least - 1 - count) // (count - last_count)
-                text += text[last_length:] * rounds
-                count += rounds * (count - last_count)
+                iterations = (least - 1 - count) // (count - last_count)
+                text += text[last_length:] * iterations
+                count += iterations * (count - last_count)
             visits[state] = count, len(text)
             step = shortest.pending_step(state, rule, memory)
         else:
@@ -381,7 +381,7 @@ def _nearest_frame(shortest: ShortestPaths, frame_set: FrameSet, known: dict[Fra
 
 
 def _iteration_step(shortest: ShortestPaths, state: int, rule: int, memory: SeenTexts | None) -> int:
-    """The shortest step that begins a round of the counted repetition, or leads to one that does."""
+    """The shortest step that starts an iteration of the counted repetition, or leads to one that does."""
     candidates = shortest.calls.get((state, True))
     if candidates is None:
         candidates = shortest.calls[state, True] = _starting_steps(shortest, state, rule)
@@ -392,7 +392,7 @@ def _iteration_step(shortest: ShortestPaths, state: int, rule: int, memory: Seen
 
 
 def _starting_steps(shortest: ShortestPaths, state: int, rule: int) -> list[Step]:
-    """Return the steps that begin a round of the counted repetition, the shortest first."""
+    """Return the steps that start an iteration of the counted repetition, the shortest first."""
     automaton, end, row = shortest.automaton, shortest.distance, shortest.automaton.row.item(state)
     found: list[tuple[int, Step]] = []
     for klass, target in enumerate(automaton.targets[row : row + shortest.width.item(rule)].tolist()):

@@ -24,11 +24,11 @@ class Frame:
 
     Attributes:
         state: The state.
-        count: The rounds of the rule's counted repetition that have started.
+        count: The iterations of the rule's counted repetition that have started.
         below: The frame to return to, or several, one for each way to have read the text before; `None` in the first
             rule.
-        seen_texts: The unique texts of this entry of the rule.
-        inside_distinct: Whether this frame or one below it is inside a unique text.
+        seen_texts: The distinct texts of this entry of the rule.
+        inside_distinct: Whether this frame or one below it is inside a distinct text.
     """
 
     __slots__ = ("below", "count", "inside_distinct", "seen_texts", "state")

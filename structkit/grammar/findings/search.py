@@ -203,7 +203,7 @@ class _Search:
             kept = sentence.read[: sentence.kept]
 
             def is_lost(text: str, kept: Sentence = kept) -> bool:
-                # The lexer reads what the parser keeps, so that the conflict is to blame.
+                # The lexer reads what the parser keeps, so that the conflict is the cause.
                 return self._tokens(text)[: len(kept)] == kept and self._is_refused(text)
 
             text = self._shortest_text(sentence.read, {}, is_lost)
@@ -267,7 +267,7 @@ class _Search:
         found: list[str] = []
         for sentence in self.sentences.through(name, _MAX_SENTENCES):
             if self.is_lalr and not self._is_sentence(sentence):
-                continue  # a conflict is to blame
+                continue  # a conflict is the cause
             before = sentence[: sentence.index(name)]
 
             def is_lost(text: str, before: Sentence = before) -> bool:

@@ -48,7 +48,7 @@ def bound_expansions(grammar: Grammar, max_productions: int, *, keep_groups: boo
         keep_groups: Whether groups stay as they are: an LALR parser of other productions has other conflicts.
 
     Raises:
-        LimitExceeded: A rule has too many productions all the same.
+        LimitExceeded: A rule has too many productions nevertheless.
         lark.exceptions.GrammarError: Two productions of a rule differ in their names or their `None` alone.
     """
     if not keep_groups:

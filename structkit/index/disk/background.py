@@ -56,7 +56,7 @@ class Writer:
         self.forget()
 
     def forget(self) -> None:
-        """Drop the jobs and the thread: in a forked child, for the parent does the jobs."""
+        """Drop the jobs and the thread: in a forked child, because the parent does the jobs."""
         self._jobs: deque[Job] = deque()
         self._submitted = 0.0
         self._is_crowded = False

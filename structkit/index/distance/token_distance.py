@@ -68,10 +68,10 @@ class TokenDistance:
     def pending(self, frame: Frame) -> int:
         """Return the tokens of the iterations that the frame still needs, plus the margin of an open distinct text."""
         rule = self._automaton.rule_of[frame.state]
-        rounds = self._automaton.counter_bounds[rule][0] - frame.count
+        iterations = self._automaton.counter_bounds[rule][0] - frame.count
         memory = frame.seen_texts
         to_differ = 0 if memory is None or memory.open_start is None else DISTINCT_MARGIN
-        return to_differ if rounds <= 0 else rounds * int(self.distances[1, rule]) + to_differ
+        return to_differ if iterations <= 0 else iterations * int(self.distances[1, rule]) + to_differ
 
     @cached_property
     def shortest(self) -> ShortestPaths:
@@ -117,7 +117,7 @@ class TokenDistance:
 
 @lru_cache(maxsize=1024)
 def _regular_distances(rule: TrimmedRule, vocabulary: Vocabulary) -> NDArray[np.int32]:
-    """The tokens of a rule that calls no other."""
+    """Return the tokens of a rule that calls no other."""
     trie, dfa = vocabulary.trie, rule.dfa
     states, width = dfa.targets.shape
     tokens, none = _unreachable_table(states), np.empty(0, np.int32)
@@ -133,7 +133,7 @@ def _regular_distances(rule: TrimmedRule, vocabulary: Vocabulary) -> NDArray[np.
 
 
 def _exact_distances(shortest: ShortestPaths, vocabulary: Vocabulary) -> NDArray[np.int32]:
-    """The tokens of all rules."""
+    """Return the tokens of all rules."""
     trie, automaton = vocabulary.trie, shortest.automaton
     tokens = _unreachable_table(max(len(automaton.row), len(automaton.start)))
     tokenize.min_tokens(
@@ -147,17 +147,17 @@ def _exact_distances(shortest: ShortestPaths, vocabulary: Vocabulary) -> NDArray
 
 
 def _by_distance(distance: NDArray[np.int32]) -> NDArray[np.int32]:
-    """int32[states]: the states by their distance, of equal ones the last first."""
+    """Return int32[states]: the states by their distance, of equal ones the last first."""
     return np.lexsort((-np.arange(len(distance)), distance)).astype(np.int32)
 
 
 def _unreachable_table(size: int) -> NDArray[np.int32]:
-    """int32[2, size]: `FAR` and 0."""
+    """Return int32[2, size]: `UNREACHABLE` and 0."""
     tokens = np.zeros((2, size), np.int32)
     tokens[0] = UNREACHABLE
     return tokens
 
 
 def _scratch() -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """What `tokenize.min_tokens` works with: it looks no deeper than 256 rules."""
+    """Return the scratch arrays of `tokenize.min_tokens`, which looks no deeper than 256 rules."""
     return np.empty(256, np.int32), np.empty(256, np.int64)

@@ -19,7 +19,7 @@ __all__ = ["min_tokens", "tokenize", "trie_path"]
 
 @helper
 def _child(child_first, child_count, child_byte, child_node, node, byte):
-    """The child of a trie node for a byte, or -1.
+    """Return the child of a trie node for a byte, or -1.
 
     As the bytes of n children ascend, a byte b has at most b children before it, and at most 255 - b behind it, which
     leaves few places at the root.
@@ -39,7 +39,7 @@ def _child(child_first, child_count, child_byte, child_node, node, byte):
 
 @helper
 def _sum(remaining, right):
-    """A sum that is `FAR` only where a part is: too many tokens are not the same as no way."""
+    """Return the sum, `UNREACHABLE` only where a part is: too many tokens are not the same as no path."""
     return UNREACHABLE if remaining >= UNREACHABLE or right >= UNREACHABLE else min(UNREACHABLE - 1, remaining + right)
 
 
@@ -49,7 +49,7 @@ def _min_tokens_from(
     row, targets, classes, rule, call_rule, call_next, call_distinct, start, min_count, first_step, tokens,
     state, first, stack, remaining,
 ):
-    """The fewest tokens along the shortest text from `state`, its first byte `first` if that is not negative.
+    """Return the fewest tokens along the shortest text from `state`, its first byte `first` if that is not negative.
 
     Only tokens that end before the state's rule does, and that neither leave a rule they did not enter nor cross the
     end of a counted repetition: then what follows a token needs exactly one token less, whatever the stack.
@@ -108,7 +108,7 @@ def min_tokens(
         first_step: int32[states], from `distances`.
         order: int32[states], the states by distance, of equal ones the last first.
         tokens: int32[2, max(states, rules)], receives in row 0 the tokens from each state to its rule's end, in row 1
-            the tokens that each round takes which a rule's counter still needs; at first `FAR` and 0.
+            the tokens of each iteration that a rule's counter still needs; at first `UNREACHABLE` and 0.
         stack: int32[...], scratch: the states that come after the rules called.
         remaining: int64[...], scratch: for each of them the tokens that the rules under it need.
     """

@@ -168,7 +168,7 @@ def add_exits(
 
 @inlined
 def are_same(arena, first, before, count):
-    """Return whether frames are the same as as many others."""
+    """Return whether frames are equal to as many others."""
     for i in range(first, first + count):
         same = before
         while same < before + count and not (

@@ -57,8 +57,8 @@ class RegularRows:
         self._needs = needs
         self._on_disk = on_disk
         self._shared = shared_rows(vocabulary, automaton.limits.row_bytes)
-        self._rounds_of = shared_counted_rows(vocabulary, automaton.limits.row_bytes)
-        # By rule: states that were walked, and the states that tokens come to from each.
+        self._counted_rows = shared_counted_rows(vocabulary, automaton.limits.row_bytes)
+        # By rule: the states that were walked, and for each the states to which tokens lead.
         self._walks: dict[int, list[tuple[int, NDArray[np.bool_]]]] = {}
         self._scratches = scratch_pool(vocabulary)
 
@@ -79,34 +79,38 @@ class RegularRows:
             if other == state:
                 found = self._of_part(rule, dfa, state)
             elif other >= 0:
-                found = self._told_from(rule, state, other, self._uncounted(rule, dfa, other))
+                found = self._difference(rule, state, other, self._uncounted(rule, dfa, other))
             else:
-                found = self._alike(rule, dfa, state) or self._walked(rule, state)
+                found = self._similar(rule, dfa, state) or self._walked(rule, state)
             self._shared.put(key, found)
         return found
 
     def _counted(self, rule: int, dfa: Dfa, state: int, frame: Frame, key: SharedKey) -> Row:
-        """One walk serves all counts."""
+        """Return the row of a state for a count; one walk serves all counts."""
 
         def compute() -> Row:
-            rounds_key = dfa.fingerprint, (-1, state, int(dfa.min_count > 0), -1)
-            rounds = self._rounds_of.get(rounds_key)
-            if rounds is None:
-                rounds = self._counted_alike(rule, dfa, state) or self._rounds(rule, state, counted=True)[1]
-                self._rounds_of.put(rounds_key, rounds)
+            counted_key = dfa.fingerprint, (-1, state, int(dfa.min_count > 0), -1)
+            counted_row = self._counted_rows.get(counted_key)
+            if counted_row is None:
+                counted_row = (
+                    self._similar_counted(rule, dfa, state) or self._walk(rule, state, counted=True)[1]
+                )
+                self._counted_rows.put(counted_key, counted_row)
             needed = max(dfa.min_count - frame.count, 0)
             room = math.inf if dfa.max_count is None else dfa.max_count - frame.count
-            row = rounds.row(needed, room, int(self._needs.distances[1, rule]), self._vocabulary.mask_words)
+            row = counted_row.row(
+                needed, room, int(self._needs.distances[1, rule]), self._vocabulary.mask_words
+            )
             return row._replace(max_cost_after=row.max_cost_after - self._needs.pending(frame))
 
         return self._stored(key, compute)
 
     def _of_part(self, rule: int, dfa: Dfa, state: int) -> Row:
-        """The row of a state from which few others are reached; other rules have such a part too."""
+        """Return the row of a state from which few others are reached; rules with an equal part share the row."""
         fingerprint = _part(dfa, state)
         if fingerprint is None:
             key = dfa.fingerprint, (-1, state, 0, -1)
-            return self._stored(key, lambda: self._alike(rule, dfa, state) or self._walked(rule, state))
+            return self._stored(key, lambda: self._similar(rule, dfa, state) or self._walked(rule, state))
         return self._stored((fingerprint, (-1, 0, 0, -1)), lambda: self._walked(rule, state))
 
     def _stored(self, key: SharedKey, compute: Callable[[], Row]) -> Row:
@@ -121,24 +125,27 @@ class RegularRows:
             self._shared.put(key, found)
         return found
 
-    def _alike(self, rule: int, dfa: Dfa, state: int) -> Row | None:
-        """The row of a state whose tokens take the same ways as those of one that was walked before."""
-        other, needed = self._same(rule, dfa, state)
+    def _similar(self, rule: int, dfa: Dfa, state: int) -> Row | None:
+        """Return the row of a state by that of a known state whose tokens take the same paths; `None` without one."""
+        other, needed = self._similar_state(rule, dfa, state)
         row = self._shared.get((dfa.fingerprint, (-1, other, 0, -1)))
         return None if row is None else row._replace(max_cost_after=needed)
 
-    def _counted_alike(self, rule: int, dfa: Dfa, state: int) -> CountedRow | None:
-        """The same of what all counts allow."""
-        other, needed = self._same(rule, dfa, state)
-        rounds = self._rounds_of.get((dfa.fingerprint, (-1, other, int(dfa.min_count > 0), -1)))
-        if rounds is None:
+    def _similar_counted(self, rule: int, dfa: Dfa, state: int) -> CountedRow | None:
+        """Do what `_similar` does, for all counts."""
+        other, needed = self._similar_state(rule, dfa, state)
+        counted_row = self._counted_rows.get((dfa.fingerprint, (-1, other, int(dfa.min_count > 0), -1)))
+        if counted_row is None:
             return None
-        return replace(rounds, max_costs=np.where(rounds.max_costs >= 0, np.int32(needed), rounds.max_costs))
+        return replace(
+            counted_row,
+            max_costs=np.where(counted_row.max_costs >= 0, np.int32(needed), counted_row.max_costs),
+        )
 
-    def _same(self, rule: int, dfa: Dfa, state: int) -> tuple[int, int]:
-        """A state that was walked before whose tokens take the same ways, and the most tokens needed after one of them.
+    def _similar_state(self, rule: int, dfa: Dfa, state: int) -> tuple[int, int]:
+        """Return a known state whose tokens take the same paths, else -1, and the most tokens needed after one of them.
 
-        Where words are counted without a counter, say, there is a state after each word. -1 if there is none.
+        Where words are counted without a counter, for example, there is such a state after each word.
         """
         for other, seen in self._walks.get(rule, ()):
             number, order = np.full(len(seen), -1, np.int32), np.empty(len(seen), np.int32)
@@ -148,10 +155,10 @@ class RegularRows:
         return -1, 0
 
     def _walked(self, rule: int, state: int) -> Row:
-        mask, rounds = self._rounds(rule, state, counted=False)
-        return Row(mask, rounds.exit_nodes, int(rounds.max_costs.max(initial=0)))
+        mask, counted_row = self._walk(rule, state, counted=False)
+        return Row(mask, counted_row.exit_nodes, int(counted_row.max_costs.max(initial=0)))
 
-    def _rounds(self, rule: int, state: int, *, counted: bool) -> tuple[Mask, CountedRow]:
+    def _walk(self, rule: int, state: int, *, counted: bool) -> tuple[Mask, CountedRow]:
         automaton, trie = self._automaton, self._vocabulary.trie
         scratch = self._scratches.acquire()
         longest = self._vocabulary.max_token_length + 1
@@ -171,18 +178,18 @@ class RegularRows:
             scratch.exit_nodes, exit_taken, worst, scratch.path_states, marks, first, seen,
             *_move_arrays(stop - first),
         )  # fmt: skip
-        found_rounds = CountedRow(taken, scratch.exit_nodes[:found].copy(), exit_taken[:found].copy(), worst)
+        counted_row = CountedRow(taken, scratch.exit_nodes[:found].copy(), exit_taken[:found].copy(), worst)
         mask = scratch.take_mask(filled)
         self._scratches.release(scratch)
         if len(seen):
             self._walks[rule] = [(state, seen), *self._walks.get(rule, ())][:_LAST]
-        return mask, found_rounds
+        return mask, counted_row
 
-    def _told_from(self, rule: int, state: int, other: int, alike: Row) -> Row:
-        """The row of a state from that of another: only what they do not have in common is walked."""
+    def _difference(self, rule: int, state: int, other: int, similar: Row) -> Row:
+        """Return the row of a state from that of another; the walk leaves out what they have in common."""
         automaton, trie = self._automaton, self._vocabulary.trie
         scratch = self._scratches.acquire()
-        bits, changed = alike.mask.dense(self._vocabulary.mask_words), scratch.exit_nodes
+        bits, changed = similar.mask.dense(self._vocabulary.mask_words), scratch.exit_nodes
         words, values = scratch.words, scratch.values
         first, stop = automaton.state_range(rule)
         subtrees = subtrees_of(self._vocabulary)
@@ -199,28 +206,28 @@ class RegularRows:
             scratch.mask[:] = 0
             words, values = np.empty(filled, np.int64), np.empty(filled, np.uint32)
         mask = Mask(bits, words[:filled].copy(), values[:filled].copy())
-        exits = alike.exit_nodes
+        exits = similar.exit_nodes
         if found:
             exits = np.setxor1d(exits, changed[:found], assume_unique=True).astype(np.int32)
         self._scratches.release(scratch)
-        return Row(mask, exits, max(alike.max_cost_after, worst))
+        return Row(mask, exits, max(similar.max_cost_after, worst))
 
 
 def _move_arrays(states: int) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    """The scratch arrays of `covering` for a rule."""
+    """Return the scratch arrays of `covering` for a rule."""
     moves = np.zeros((MOVE_ROWS, MOVE_COLUMNS), np.int64)
     return np.zeros((STATE_ROWS, states), np.int32), moves, np.empty((2, MAX_QUEUED), np.int64)
 
 
 def _dominant_successor(dfa: Dfa, state: int) -> int:
-    """The state to which most bytes lead, from there too; -1 if there is none."""
+    """Return the state to which most bytes lead, also from that state; -1 if there is none."""
     sizes = np.zeros(dfa.targets.shape[1], np.int32)
     found: int = kernels.dominant_successor(dfa.targets, dfa.classes, state, _MIN_COMMON_BYTES, sizes)
     return found
 
 
 def _part(dfa: Dfa, state: int) -> bytes | None:
-    """A hash of the automaton from a state on; `None` if it has many states."""
+    """Return a hash of the automaton from a state on; `None` if it has many states."""
     numbers, order = np.full(len(dfa.targets), -1, np.int32), np.empty(_MAX_SHARED_STATES, np.int32)
     table = np.empty((_MAX_SHARED_STATES, 257), np.int16)
     states: int = kernels.subautomaton(dfa.targets, dfa.classes, dfa.final, state, numbers, order, table)

@@ -32,16 +32,15 @@ def walk_counted(
         mask: uint32[ceil(tokens / 32)], 0, receives the bits of the tokens that some counter allows, as in `walk`.
         words: int64[some], receives the places of the words of the mask that are set, as many as it has room for.
         values: uint32[as many], receives these words.
-        iterations: int16[tokens] or, where nothing is counted, int16[0]; receives twice the rounds that a token begins,
-            plus 1 if it leaves the repetition; of a token that no counter allows it stays as it is. As are the others
-            of int16, it is of int32 where tokens may begin too many rounds for that.
-        exit_nodes: int32[trie nodes], receives the nodes inside a token at which the rule can end if enough rounds
-            began.
-        exit_iterations: int16[trie nodes], receives the rounds that have started there.
-        max_costs: int32[2 * rounds that a token may begin + 2], receives by what is in `iterations` the most tokens
-            needed
-            after such a token, without those of the rounds that are still needed then; where there is none, it stays as
-            it is.
+        iterations: int16[tokens] or, where nothing is counted, int16[0]; receives twice the iterations that a token
+            starts, plus 1 if it leaves the repetition; of a token that no counter allows it stays as it is. This and
+            the other arrays of int16 are of int32 where tokens may start too many iterations for int16.
+        exit_nodes: int32[trie nodes], receives the nodes inside a token at which the rule can end if enough iterations
+            have started.
+        exit_iterations: int16[trie nodes], receives the iterations that have started there.
+        max_costs: int32[2 * iterations that a token may start + 2], receives by what is in `iterations` the most tokens
+            needed after such a token, without those of the iterations that are still needed then; it stays as it is
+            where there is no such token.
         states: int32[longest token + 1], scratch: the states on the way to the current node.
         path_iterations: int16[longest token + 1], scratch: what is in `iterations`, on that way.
         first: The first state of the rule.

@@ -38,7 +38,7 @@ class Row(NamedTuple):
         exit_nodes: int32[...], ascending, the trie nodes at which the frame's rule can end inside a token, each with
             its label; see `walk_kernels.walk`.
         max_cost_after: The most tokens that may be needed to end the rule after an allowed token, less those that the
-            rounds take which the frame's counter still needs.
+            iterations take which the frame's counter still needs.
     """
 
     mask: Mask
@@ -56,11 +56,10 @@ class CountedRow:
     """The tokens that a state of a counted rule allows, for all values of the counter; see `walk_counted`.
 
     Attributes:
-        iterations: int16[tokens] or int32, twice the rounds that a token begins, plus 1 if it leaves the repetition;
-            -1 for
-            none.
-        exit_nodes: int32[...], the trie nodes at which the rule can end if enough rounds have started.
-        exit_iterations: int16[...] or int32, the rounds that have started there.
+        iterations: int16[tokens] or int32, twice the iterations that a token starts, plus 1 if it leaves the
+            repetition; -1 for a token that no counter allows.
+        exit_nodes: int32[...], the trie nodes at which the rule can end if enough iterations have started.
+        exit_iterations: int16[...] or int32, the iterations that have started there.
         max_costs: int32[...], by what is in `iterations` the most tokens needed after such a token; -1 where there
             is none.
     """
@@ -84,9 +83,9 @@ class CountedRow:
         """Return the row if `required` iterations are still needed and at most `remaining` may start.
 
         Args:
-            required: Rounds still needed.
-            remaining: Rounds still allowed.
-            tokens_per_iteration: The tokens that a round takes which is still needed.
+            required: Iterations still needed.
+            remaining: Iterations still allowed.
+            tokens_per_iteration: The tokens that each iteration takes which is still needed.
             words: Of the mask.
         """
         taken = self.iterations.view(np.uint16 if self.iterations.itemsize == 2 else np.uint32)
@@ -109,7 +108,7 @@ class CountedRow:
 
 
 RowKey = tuple[int, int, int, int]
-"""`(number of the exits read on from or -1, state, rounds still needed, rounds still allowed or -1)`."""
+"""`(number of the exits read on from or -1, state, iterations still needed, iterations still allowed or -1)`."""
 
 SharedKey: TypeAlias = tuple[bytes, RowKey]
 """The fingerprint of a rule, or of a part of one, and the key in it."""

@@ -279,7 +279,7 @@ def walk(
         below: int64[..., 4], `Subtrees.below`.
         byte_only: bool[states], whether nothing but a byte leaves the state.
         token_distances: int32[2, states or rules]: row 0 the fewest tokens from each state to its rule's end, row 1 the
-            tokens that one round of a rule's counted repetition takes.
+            tokens that one iteration of a rule's counted repetition takes.
         nodes: int32[k], the trie nodes to read on from; node 0 alone stands for the start of every token.
         starts: bool[trie nodes], true at `nodes`, which are ascending, if some of them lie behind others; else bool[0].
             The frame is added to those that come to a node, so that no trie node is visited for each of the nodes
@@ -287,7 +287,7 @@ def walk(
         states: int32[k], the frame's state at each node, the token that ends at the node included; or int32[0].
         state: The frame's state, if `states` is empty.
         count: The frame's counter.
-        remaining: Tokens that may be needed after the next one; larger than `FAR` for no budget.
+        remaining: Tokens that may be needed after the next one; larger than `UNREACHABLE` for no budget.
         arena: int64[room, COLUMNS], scratch.
         salt: A number for the frames under this one, part of the signs.
         mask: uint32[ceil(tokens / 32)], 0, receives the bits of the allowed tokens, if the words that are set are more

@@ -1,4 +1,4 @@
-"""The door to the package anthropic: its clients as text models."""
+"""Clients of the package anthropic as text models."""
 
 from __future__ import annotations
 

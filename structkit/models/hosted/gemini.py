@@ -1,4 +1,4 @@
-"""The door to the package google-genai: its client as a text model."""
+"""Clients of the package google-genai as text models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door to the package openai: its clients as text models."""
+"""Clients of the package openai as text models."""
 
 from __future__ import annotations
 

@@ -292,8 +292,8 @@ def test_a_distinct_text_may_start_in_a_rule_until_it_is_built() -> None:
     rules = {"plain": LiteralText("x"), "set": Seq((LiteralText("<"), Distinct(Repeat(LETTERS))))}
     start = Choice((Seq((LiteralText("p"), RuleRef("plain"))), Seq((LiteralText("s"), RuleRef("set")))))
     automaton = link(Rules(start, rules, lazy=frozenset(rules)))
-    unique = Reader(automaton).unique
+    distinct = Reader(automaton).distinct
     number = {key: rule for rule, key in enumerate(automaton.builder.keys)}
-    assert unique.may_contain_distinct(number["plain"]) and unique.may_contain_distinct(number["set"])
+    assert distinct.may_contain_distinct(number["plain"]) and distinct.may_contain_distinct(number["set"])
     automaton.build_all()
-    assert not unique.may_contain_distinct(number["plain"]) and unique.may_contain_distinct(number["set"])
+    assert not distinct.may_contain_distinct(number["plain"]) and distinct.may_contain_distinct(number["set"])
