@@ -20,7 +20,7 @@ from tests.shared import cases
 
 PATTERNS = (
     "a*b", "(ab|c)*a", "a+?b|ac", "[ab]*c[ab]", "abc|abd|b", '"""(a|b)*?"""', '"(a|b|\\\\")*"', "(?:a|ab)(?:c|bcd)",
-    "a{2,3}b*", "(a|b)*?abb", ".*?\\*/", "[0-9]+(\\.[0-9]+)?(e[0-9]+)?",
+    "a{2,3}b*", "[abc]{1,4}b", "(?:a|bc){0,3}c", "(a|b)*?abb", ".*?\\*/", "[0-9]+(\\.[0-9]+)?(e[0-9]+)?",
 )  # fmt: skip
 LETTERS = 'abc"\\*/.1e'
 TEXTS = ["".join(text) for length in range(4) for text in product(LETTERS, repeat=length)]
@@ -78,3 +78,9 @@ def test_strings_that_a_later_quote_would_lengthen_share_rules() -> None:
     text += f"LONG: {long}\nSHORT: {short}\n%ignore /\\s+/\n"
     rules = GrammarSource(text, options=LarkOptions(parser="lalr")).rules.rules.values()
     assert sum(len(rule.moves) for rule in rules if isinstance(rule, Network)) < 4_000
+
+
+def test_the_counts_of_a_repetition_are_not_compared_with_each_other() -> None:
+    """Behind each letter the terminal may have ended at the last `x`, or may end at a later one."""
+    source = GrammarSource('start: /[a-z]{1,200}x/ "y"', options=LarkOptions(parser="lalr"))
+    assert len(source.rules.rules) < 1_000

@@ -23,6 +23,9 @@ Running: TypeAlias = "tuple[int, State]"
 _MAX_COMPARED = 400
 """Maximum pairs of threads that are compared to find out whether two match in the same texts."""
 
+_MAX_FOLLOWED = 2_000
+"""Maximum states that are followed to the ends of their texts before any two of them are compared."""
+
 _STEPS_PER_CLASS, _STEPS_PER_THREAD = 100, 50
 """The work of a class of characters with which threads are tried, and of each thread there; see `Limits.work`."""
 
@@ -61,6 +64,8 @@ class Futures:
     _numbers: dict[Running, int] = field(default_factory=dict)
     _futures: dict[int, Future] = field(default_factory=dict)
     _first: dict[int, int] = field(default_factory=dict)
+    _by_content: dict[object, int] = field(default_factory=dict)
+    _endless: set[int] = field(default_factory=set)
     _alike: dict[tuple[CharClass, CharClass, bool], list[int]] = field(default_factory=dict)
     _covered: dict[tuple[int, int], bool] = field(default_factory=dict)
     _known: dict[object, list[frozenset[Running]]] = field(default_factory=dict)
@@ -168,12 +173,47 @@ class Futures:
     def _first_equal(self, number: int) -> int:
         """Return the first known threads that match in the same texts as some threads."""
         if number not in self._first:
+            self._follow(number)
+        if number not in self._first:
             future = self.at(number)
             alike = self._alike.setdefault((future.matched, future.open, future.at_end), [])
             self._first[number] = next((other for other in alike if self._are_equal(number, other)), number)
             if self._first[number] == number:
                 alike.append(number)
         return self._first[number]
+
+    def _follow(self, number: int) -> None:
+        """Find the first equal threads of those whose texts have an end, and of all after them, from the ends on.
+
+        Threads are equal then if they have the same moves to equal threads. Without this, each count of a repetition
+        would be compared with all others, up to the end.
+        """
+        path = {} if number in self._endless else {number: self._targets(number)}
+        followed = 0
+        while path:
+            current, following = next(reversed(path.items()))
+            target = next((each for each in following if each not in self._first), None)
+            if target is None:
+                path.popitem()
+                self._first[current] = self._by_content.setdefault(self._content(current), current)
+            elif target in path or target in self._endless or followed == _MAX_FOLLOWED:
+                self._endless.update(path)
+                return
+            else:
+                followed += 1
+                path[target] = self._targets(target)
+
+    def _targets(self, number: int) -> Iterator[int]:
+        return iter([target for _, target in self.at(number).moves])
+
+    def _content(self, number: int) -> object:
+        """Return a value that is equal for threads with the same moves to equal threads."""
+        future = self.at(number)
+        targets: dict[int, list[CharClass]] = {}
+        for charset, target in future.moves:
+            targets.setdefault(self._first[target], []).append(charset)
+        moves = frozenset((target, union(charsets)) for target, charsets in targets.items())
+        return future.matched, future.at_end, moves
 
     def _are_equal(self, one: int, other: int) -> bool:
         """Return whether threads match in the same texts; a comparison that takes long is answered with false."""
