@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from structkit.regex.charset import ANY, char_class, complement, intersection, union
 from structkit.regex.nodes import CharClass
-from structkit.regex.pattern.unicode import Dialect, UncertainClass, dot, shorthand
+from structkit.regex.pattern.unicode import Dialect, UncertainClass, cased, dot, shorthand
 
 if TYPE_CHECKING or sys.version_info < (3, 11):
     import sre_compile
@@ -68,22 +68,14 @@ def _class_of(operation: str, argument: _Frozen, flags: int, dialect: Dialect, p
     parsed = sre_parse.SubPattern(sre_parse.State(), [item])
     parsed.state.flags = flags | (0 if flags & re.ASCII else re.UNICODE)
     matcher = sre_compile.compile(parsed, parsed.state.flags)
-    found = char_class((ord(character),) * 2 for character in matcher.findall(_cased()))
+    found = char_class((ord(character),) * 2 for character in matcher.findall(cased()))
     return union([intersection(plain, _uncased()), found])
-
-
-@lru_cache(maxsize=1)
-def _cased() -> str:
-    """Return the characters that have more than one case."""
-    # Characters such as U+0345 differ only in the mapping of `casefold`.
-    every = map(chr, (*range(0xD800), *range(0xE000, 0x20000)))
-    return "".join(c for c in every if c.lower() != c or c.upper() != c or c.casefold() != c)
 
 
 @lru_cache(maxsize=1)
 def _uncased() -> CharClass:
     """Return the class of the characters that have one case."""
-    return complement(char_class((ord(character),) * 2 for character in _cased()))
+    return complement(char_class((ord(character),) * 2 for character in cased()))
 
 
 def _thawed(operation: str, argument: _Frozen) -> Item:

@@ -11,10 +11,12 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Literal, TypeAlias, TypeVar
 
+import numpy as np
+
 from structkit.regex.charset import DIGIT, char_class, complement, intersection, single_char, union
 from structkit.regex.nodes import CharClass
 
-__all__ = ["Dialect", "UncertainClass", "classes_by", "dot", "property_class", "shorthand"]
+__all__ = ["Dialect", "UncertainClass", "cased", "classes_by", "dot", "property_class", "shorthand"]
 
 K = TypeVar("K")
 
@@ -23,6 +25,12 @@ Dialect: TypeAlias = Literal["python", "ecma", "rust"]
 
 _LETTERS_END = 0x40000
 """Letters, digits and spaces are in the first four planes; the rest is unassigned, private or formatting."""
+
+_CASES_END = 0x20000
+"""Characters with more than one case are in the first two planes."""
+
+_RUN = 32
+"""Characters that are compared together with their other cases; few runs have a character with one."""
 
 _ECMA_SPACE = char_class(
     (ord(space), ord(space))
@@ -119,8 +127,26 @@ def shorthand(letter: str, dialect: Dialect, *, ascii_only: bool = False) -> Unc
 
 @lru_cache(maxsize=3)
 def _python_class(letter: str) -> CharClass:
-    text = "".join(map(chr, range(_LETTERS_END)))
+    text = _characters(_LETTERS_END)
     return char_class((run.start(), run.end() - 1) for run in re.finditer(rf"\{letter}+", text))
+
+
+def _characters(end: int) -> str:
+    """Return the characters before a code point, surrogates included; `chr` of each takes ten times as long."""
+    return np.arange(end, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+
+
+@lru_cache(maxsize=1)
+def cased() -> str:
+    """Return the characters that have more than one case."""
+    text = _characters(_CASES_END)
+    runs = (text[start : start + _RUN] for start in range(0, _CASES_END, _RUN))
+    return "".join(character for run in runs if _has_cases(run) for character in run if _has_cases(character))
+
+
+def _has_cases(text: str) -> bool:
+    # Characters such as U+0345 differ only in the mapping of `casefold`.
+    return text.lower() != text or text.upper() != text or text.casefold() != text
 
 
 @lru_cache(maxsize=3)
@@ -226,8 +252,7 @@ def _case_groups(*, python: bool) -> dict[int, tuple[int, ...]]:
             code = representative[code]
         return code
 
-    for code in range(0x20000):
-        character = chr(code)
+    for character in cased():
         lower, upper = character.lower(), character.upper()
         if python:
             others = [lower[0] if character == "\u0130" else lower, *([upper] if upper != character else [])]
