@@ -173,20 +173,26 @@ class _Builder:
         """Emit a finite automaton with new states; the move into a state ends there if nothing else enters it."""
         states = [self.state() for _ in range(node.size)]
         self.link(start, states[0])
-        classes: dict[tuple[CharClass, int], int] = {}
-        for source, part, target in node.moves:
-            if not isinstance(part, CharClass) or len(part.ranges) <= _MAX_DIRECT_RANGES:
-                self.link(self.emit(part, states[source]), states[target])
-                continue
-            # Moves with equal characters of several bytes share the states inside these.
-            ascii_part, others = intersection(part, _ASCII), intersection(part, _NOT_ASCII)
-            if ascii_part.ranges:
-                self.link(self.emit(ascii_part, states[source]), states[target])
-            begin = classes.get((others, target))
+        shared: dict[tuple[Node, int], int] = {}
+
+        def emit_shared(source: int, part: Node, target: int) -> None:
+            # Equal moves from several states share the states inside them: rules of a grammar repeat their terminals.
+            begin = shared.get((part, target))
             if begin is None:
-                begin = classes[others, target] = self.state()
-                self.link(self.emit(others, begin), states[target])
+                begin = shared[part, target] = self.state()
+                self.link(self.emit(part, begin), states[target])
             self.link(states[source], begin)
+
+        for source, part, target in node.moves:
+            if type(part) is Network:
+                emit_shared(source, part, target)
+            elif not isinstance(part, CharClass) or len(part.ranges) <= _MAX_DIRECT_RANGES:
+                self.link(self.emit(part, states[source]), states[target])
+            else:
+                ascii_part, others = intersection(part, _ASCII), intersection(part, _NOT_ASCII)
+                if ascii_part.ranges:
+                    self.link(self.emit(ascii_part, states[source]), states[target])
+                emit_shared(source, others, target)
         return states[1]
 
     def link(self, source: int, target: int) -> None:

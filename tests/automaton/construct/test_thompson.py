@@ -9,11 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.automaton.construct import thompson
-from structkit.automaton.construct.compile_rule import nfa_of
+from structkit.automaton.construct.compile_rule import nfa_of, rule_dfa
 from structkit.automaton.construct.nfa import Nfa
+from structkit.automaton.core.dfa import intersection
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
-from structkit.regex.nodes import LiteralText, Node, Repeat, RuleRef, Rules, Seq
+from structkit.regex.nodes import EMPTY, LiteralText, Network, Node, Repeat, RuleRef, Rules, Seq
+from structkit.regex.pattern.program import read_pattern
+from structkit.regex.pattern.threads import build_terminal
 from tests.languages import plain_nodes, recursive_rules
 
 bounds = st.tuples(st.integers(0, 9), st.none() | st.integers(0, 9))
@@ -51,3 +54,26 @@ def test_too_many_copies_are_rejected() -> None:
     node = Repeat(Repeat(Repeat(Seq((RuleRef("a"), LiteralText("b"))), 999, 999), 999, 999), 999, 999)
     with pytest.raises(LimitExceeded, match="nfa_states"):
         nfa_of(node, Limits(), {"a": LiteralText("a")})
+
+
+_TERMINALS = [
+    build_terminal(read_pattern(text)).node for text in ("a", "ab?", "[a-c]+", r"[^\W\d]\w*", "(?:ab)+")
+]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(_TERMINALS), st.integers(0, 3)), max_size=9))
+def test_equal_moves_share_states_and_change_no_language(moves: list[tuple[int, Node, int]]) -> None:
+    apart: list[tuple[int, Node, int]] = []
+    for state, (source, part, target) in enumerate(moves, 4):  # each ends in a state of its own
+        apart += [(source, part, state), (state, EMPTY, target)]
+    shared, separate = Network(4, tuple(moves)), Network(4 + len(moves), tuple(apart))
+    one, other = rule_dfa(shared, Limits()), rule_dfa(separate, Limits())
+    for left, right in ((one, other), (other, one)):
+        difference = intersection(left, right, 10_000, negate=True)
+        assert difference is not None and difference.is_empty
+
+
+def test_a_terminal_stands_once_for_equal_moves() -> None:
+    terminal = build_terminal(read_pattern("[a-z]+")).node
+    alone = nfa_of(Network(9, ((2, terminal, 1),)), Limits()).size
+    assert nfa_of(Network(9, tuple((state, terminal, 1) for state in range(2, 9))), Limits()).size == alone
