@@ -12,6 +12,7 @@ import structkit as sk
 from structkit.automaton.construct.compile_rule import nfa_of, regular_dfa, rule_dfa
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
+from structkit.regex import size_bound
 from structkit.regex.charset import ANY
 from structkit.regex.json_string import raw_intersection, string_tail
 from structkit.regex.nodes import CharClass, Choice, LiteralText, Node, Repeat, RuleRef, Seq, seq
@@ -141,6 +142,27 @@ def test_few_positions_of_one_character_are_small() -> None:
     assert is_small_string(parse(pattern, search=True, unicode=False))
     assert is_small_string(parse("^.*a.{5}$", search=True, unicode=False))
     assert not is_small_string(parse("^.*a.{10}$", search=True, unicode=False))
+
+
+@given(WIDE_NODES)
+@example(Seq((LiteralText("ab"), LiteralText("ac"))))
+def test_the_bound_on_the_states_counts_the_sets_of_positions(node: Node) -> None:
+    """Each set of positions of one character has all its subsets as states."""
+    positions = size_bound._positions(node)
+    ends = sorted({code for ranges in positions for low, high in ranges for code in (low, high + 1)})
+    sets = {
+        frozenset(index for index, ranges in enumerate(positions) if any(a <= code <= b for a, b in ranges))
+        for code in ends
+    }
+    wide = [ranges for ranges in positions if any(high >= 0x80 for _, high in ranges)]
+    spans = sum(high >= 0x80 for ranges in wide for _, high in ranges)
+    escaped = [
+        ranges
+        for ranges in positions
+        if any(a <= code <= b for a, b in ranges for code in (*range(32), 34, 92))
+    ]
+    between = (20 + spans // 2) * 2 ** len(wide) * bool(wide) + 16 * 2 ** len(escaped) * bool(escaped)
+    assert size_bound._states(node) == sum(2 ** len(found) for found in sets) + between
 
 
 _CLASSES = [

@@ -6,7 +6,7 @@ import json
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from structkit.regex.nodes import Substring
@@ -41,6 +41,24 @@ def test_words_of_a_text(source: str, words: list[str]) -> None:
 def test_a_quote_of_whole_words_has_no_space_at_an_end() -> None:
     assert [find("a b c", quote, whole_words=True) for quote in ("a b", " b", "b ", " ")] == [0, -1, -1, -1]
     assert [find("a b c", quote, whole_words=False) for quote in ("a b", " b", "b ", " ")] == [0, 1, 2, 1]
+
+
+@given(st.text("ab ́.", max_size=7), st.text("ab ́.", max_size=3), st.booleans())
+@example("aab", "a", True)
+@example("ab", "a", True)
+def test_the_first_occurrence_is_the_first_of_all_starts_and_ends(
+    source: str, quote: str, whole_words: bool
+) -> None:
+    found = boundaries(source, whole_words=whole_words)
+    places = [
+        start
+        for start in range(len(source))
+        if found.starts[start]
+        and source.startswith(quote, start)
+        and quote
+        and found.ends[start + len(quote)] == END
+    ]
+    assert find(source, quote, whole_words=whole_words) == min(places, default=-1)
 
 
 @pytest.mark.parametrize("json_escaped", [False, True])
