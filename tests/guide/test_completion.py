@@ -15,6 +15,7 @@ import structkit as sk
 from structkit.automaton.link import link
 from structkit.errors import UnsatisfiableSchema
 from structkit.guide import completion
+from structkit.guide.completion import CompletionSearch
 from structkit.guide.completion_texts import completion_texts, texts_after
 from structkit.guide.guide import Cursor, Guide
 from structkit.guide.state import State
@@ -67,6 +68,24 @@ def test_the_minimum_equals_a_search_of_all_states(rules: Rules) -> None:
     expected = None if guide is None else _fewest(guide, 4)
     if guide is not None and expected is not None:
         assert guide.cursor().min_tokens_to_end() == expected
+
+
+@given(recursive_rules)
+def test_a_completion_is_a_text_of_the_fewest_tokens(rules: Rules) -> None:
+    guide = _guide(rules)
+    expected = None if guide is None else _fewest(guide, 4)
+    if guide is None or not expected:
+        return
+    search, cursor = CompletionSearch(guide.index), guide.cursor()
+    found, first = search.fewest(cursor.state, 9), search.first_tokens(cursor.state, expected)
+    assert len(found) == expected and found[0] in first
+    for token in first:
+        after = cursor.fork()
+        after.advance(token)
+        assert len(search.fewest(after.state, 9)) == expected - 1 or after.is_accepting
+    for token in found:
+        cursor.advance(token)
+    assert cursor.is_accepting
 
 
 @given(recursive_rules, st.integers(0, 200), st.integers(0, 3), st.data())

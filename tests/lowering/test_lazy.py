@@ -21,6 +21,7 @@ from structkit.lowering import lazy
 from structkit.lowering.containers.notation import JSON
 from structkit.lowering.containers.objects import MAX_LAZY_SIZE
 from structkit.lowering.lower import _Lowering, lower
+from structkit.lowering.strings import rfc
 from structkit.lowering.strings.registry import language
 from structkit.lowering.strings.rfc import FORMAT_EXAMPLES, KNOWN_FORMATS, MAX_COUNTED, format_example
 from structkit.regex.lazy_rules import LazyRules
@@ -326,6 +327,8 @@ def test_a_format_with_lengths_has_the_texts_of_both(name: str) -> None:
             for text in texts
         ]
         assert example is None or expected[-1]
+        if name in rfc._WITH_ANY_END and low <= MAX_COUNTED:
+            assert example is not None and len(example) == max(low, len(shortest))
         try:
             reader = Reader(link(lower(Document(_strings(name, (low, high))))))
         except UnsatisfiableSchema:

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from random import Random
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
 from jsonschema import Draft202012Validator
 
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
+from structkit.errors import UnsatisfiableSchema
+from structkit.lowering.lower import lower
+from structkit.schema.ir.nodes import (
+    Case,
+    Document,
+    Integer,
+    Null,
+    ObjectProduct,
+    ProductGroup,
+    ProductKey,
+    String,
+)
+from structkit.schema.ir.product_states import count_formula
 from structkit.targets.targets import read_target
+from tests.schema.ir.test_product_states import objects, products
 from tests.shared import cases
 
 KEYS = [f"k{number}" for number in range(60)]
@@ -59,3 +75,29 @@ def test_a_product_accepts_exactly_the_valid_objects(number: int) -> None:
         found.add(expected := validator.is_valid(value))
         assert reader.accepts(json.dumps(value).encode()) == expected, value
     assert found == {True, False}
+
+
+@settings(max_examples=cases(40, of=1_000), deadline=None, suppress_health_check=list(HealthCheck))
+@given(products())
+@example(
+    ObjectProduct(
+        (ProductKey("a", (Case(Integer(), 0),), False, 0),),
+        (ProductGroup(String(), (Case(Null(), 1),), False),),
+        count_formula(3, (), 1, 2),
+    )
+)
+def test_the_rules_of_a_product_accept_its_objects(node: ObjectProduct) -> None:
+    expected = set(objects(node))
+    try:
+        reader = Reader(link(lower(Document(node, bounded=False))))
+    except UnsatisfiableSchema:
+        assert not expected
+        return
+    others = range(5) if node.additional else range(1)
+    for chosen in product(*([None, *range(len(key.cases))] for key in node.keys), others):
+        *values, more = chosen
+        texts = {
+            key.name: [None, 1][case] for key, case in zip(node.keys, values, strict=True) if case is not None
+        }
+        texts |= {f"other{number}": None for number in range(more or 0)}
+        assert reader.accepts(json.dumps(texts).encode()) == (chosen in expected), texts

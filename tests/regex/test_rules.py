@@ -7,6 +7,7 @@ import pytest
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
 from structkit.errors import SchemaError
+from structkit.regex.labels import without_labels
 from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.merge import RuleMerger
 from structkit.regex.nodes import LiteralText, Node, Repeat, RuleRef, Rules, choice, seq
@@ -74,3 +75,12 @@ def test_merged_languages_keep_their_texts() -> None:
         for rest in ("xt", "xtt", "[1]t", "[2]t", "[y]t", "x", "xttt"):
             assert reader.accepts((start + rest).encode()) == alone.accepts(rest.encode()), start + rest
     assert set(merged.rules) == {"1", "2", "1/#x", "2/#x", "y", "2/y", "text"}
+
+
+def test_rules_without_end_cannot_be_listed_without_labels() -> None:
+    rules, _ = _lazy("there is no end of them")
+    with pytest.raises(SchemaError, match="no end of them"):
+        without_labels(Rules(RuleRef("a"), rules))
+    rules, _ = _lazy()
+    given = Rules(RuleRef("a"), rules)
+    assert without_labels(given) is given

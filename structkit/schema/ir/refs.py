@@ -156,7 +156,7 @@ class References:
     ) -> ReferenceTarget:
         """Follow a JSON pointer (RFC 6901)."""
         schema, steps, base, outside = start.schema, list(start.pointer), start.base, start.parent_base
-        for raw in pointer.split("/")[1:]:
+        for place, raw in enumerate(pointer.split("/")[1:], start=1):
             step = raw.replace("~1", "/").replace("~0", "~")
             if isinstance(schema, (dict, Mapping)) and step in schema:
                 schema = schema[step]
@@ -170,7 +170,7 @@ class References:
             else:
                 raise UnresolvedReference(
                     f"{shorten_value(reference)} does not exist: the schema has no {shorten_value(step)} there; "
-                    f"{_meant(start.schema, schema, pointer, raw)}",
+                    f"{_meant(start.schema, schema, pointer, place)}",
                     place=path.text,
                 )
             steps.append(step)
@@ -304,15 +304,15 @@ def subschemas(schema: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], 
             yield from (((keyword, str(index)), item) for index, item in enumerate(inner))
 
 
-def _meant(document: object, schema: object, pointer: str, step: str) -> str:
-    """Return the remedy for a pointer with a step that does not exist."""
+def _meant(document: object, schema: object, pointer: str, place: int) -> str:
+    """Return the remedy for a pointer, one of whose steps does not exist."""
     definitions, keys = (value if isinstance(value, Mapping) else {} for value in (document, schema))
-    name = pointer.rpartition("/")[2]
-    for place in ("$defs", "definitions"):
-        known = definitions.get(place)
-        if isinstance(known, Mapping) and name in known and len(name) <= _MAX_WRITTEN:
-            return f"write '#/{place}/{name}'"
-    close = closest_name(step, (key for key in keys if "/" not in str(key)))
+    steps = pointer.split("/")
+    for keyword in ("$defs", "definitions"):
+        known = definitions.get(keyword)
+        if isinstance(known, Mapping) and steps[-1] in known and len(steps[-1]) <= _MAX_WRITTEN:
+            return f"write '#/{keyword}/{steps[-1]}'"
+    close = closest_name(steps[place], (key for key in keys if "/" not in str(key)))
     if close is None or len(pointer) > _MAX_WRITTEN:
         return "add it, or correct the reference"
-    return f"write '#{pointer.replace(f'/{step}', f'/{close}', 1)}'"
+    return f"write '#{'/'.join([*steps[:place], close, *steps[place + 1 :]])}'"

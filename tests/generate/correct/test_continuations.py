@@ -77,3 +77,11 @@ def test_the_shortest_end_completes_the_value(text: str, end: str) -> None:
     assert cursor.is_accepting
     assert len(shortest) == after(Ticket, text).min_tokens_to_end()
     assert (text + shortest.decode())[-4:] in (end[-4:], "ull}")
+
+
+@pytest.mark.parametrize("count", [15, 16, 17, 18])
+def test_up_to_16_next_bytes_are_enumerated(count: int) -> None:
+    letters = [chr(0x61 + number) for number in range(count)]
+    choices, hint = continuations(after(sk.Choice(letters), ""), b"")
+    assert choices == (tuple(letters) if count <= 16 else ())
+    assert hint == ("" if count <= 16 else f"text that starts with one of a-{letters[-1]}")

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from structkit.automaton.construct.compile_rule import regular_dfa
 from structkit.errors import UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.lowering.numbers.decimals import fixed, two_digits
@@ -207,6 +208,17 @@ def test_a_canonical_float_has_the_json_spelling(value: float, bound: float | No
     expected = bound is None or value > bound or (value == bound and not exclusive)
     node = numbers(Number(minimum=low), bounded=True, canonical=True)
     assert holds(node, json.dumps(value)) == (expected and str(value) != "-0.0")
+
+
+def test_each_power_of_ten_has_the_form_of_repr() -> None:
+    dfa = regular_dfa(floats(ROUND_TRIP_DIGITS))
+    values = [float(f"{figures}e{power}") for figures in (1, -1.5, 9.25) for power in range(-323, 308)]
+    assert all(dfa.accepts_each([repr(value).encode() for value in values]))
+    others = [f"{figures}e{power:+03}" for figures in (1, -1.5) for power in range(-4, 16)]
+    others += [f"{10**power}.0" for power in range(16, 20)] + [
+        f"{10.0**-power:.{power}f}" for power in range(5, 9)
+    ]
+    assert not any(dfa.accepts_each([text.encode() for text in others]))
 
 
 def _near(value: float, figures: int, step: int) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from structkit.errors import SchemaError
+from structkit.errors import SchemaError, UnresolvedReference
 from structkit.schema.ir import refs
 from structkit.schema.ir.refs import References
 from tests.schema.reading import read
@@ -53,3 +55,19 @@ def test_a_loop_is_looked_for_in_few_subschemas(monkeypatch: pytest.MonkeyPatch)
     assert References({"anyOf": [{"type": "null"}] * 50 + loop}).loop() == "$.anyOf[50].not"
     assert References({"anyOf": [{"type": "null"}] * 200 + loop}).loop() is None
     assert References({"items": {"anyOf": [{"type": "null"}] * 200 + loop}}).loop() is None
+
+
+@pytest.mark.parametrize(
+    ("pointer", "meant"),
+    [
+        ("#/properties/prop", "#/properties/props"),
+        ("#/propertys/props", "#/properties/props"),
+        ("#/properties/props/item/prop", "#/properties/props/items/prop"),
+        ("#/definitions/Name", "#/$defs/Name"),
+    ],
+)
+def test_the_remedy_corrects_the_step_that_does_not_exist(pointer: str, meant: str) -> None:
+    props = {"type": "array", "items": {"type": "null"}}
+    schema = {"properties": {"props": props, "a": {"$ref": pointer}}, "$defs": {"Name": True}}
+    with pytest.raises(UnresolvedReference, match=f"write '{re.escape(meant)}'"):
+        read(schema)

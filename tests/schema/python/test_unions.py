@@ -6,7 +6,7 @@ import dataclasses
 import json
 from collections.abc import Callable
 from enum import Enum
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal, TypeAlias, Union
 
 import pytest
 from hypothesis import given, settings
@@ -30,6 +30,8 @@ from structkit.schema.python.output import OutputType
 from structkit.testing import ScriptedModel
 from tests.shared import cases
 
+Extra: TypeAlias = Literal["ignore", "forbid", "allow"]
+
 TYPES: dict[str, tuple[object, list[object]]] = {
     "int": (int, [0, 1, -7, 10**6]),
     "natural": (Annotated[int, Field(ge=0)], [0, 1, 10**6]),
@@ -45,9 +47,7 @@ FIELDS = st.dictionaries(
 )
 
 
-def model_of(
-    name: str, fields: dict[str, tuple[str, bool]], extra: Literal["ignore", "forbid"]
-) -> type[BaseModel]:
+def model_of(name: str, fields: dict[str, tuple[str, bool]], extra: Extra) -> type[BaseModel]:
     made: dict[str, Any] = {
         key: (TYPES[kind][0], TYPES[kind][1][0] if default else ...)
         for key, (kind, default) in fields.items()
@@ -55,7 +55,7 @@ def model_of(
     return create_model(name, __config__=ConfigDict(extra=extra), **made)
 
 
-def dataclass_of(name: str, fields: dict[str, tuple[str, bool]], extra: Literal["ignore", "forbid"]) -> type:
+def dataclass_of(name: str, fields: dict[str, tuple[str, bool]], extra: Extra) -> type:
     made = [
         (key, TYPES[kind][0], dataclasses.field(default_factory=lambda kind=kind: TYPES[kind][1][0]))
         if default
@@ -77,14 +77,14 @@ def texts(fields: dict[str, tuple[str, bool]]) -> list[str]:
 @given(
     FIELDS,
     FIELDS,
-    st.sampled_from(["ignore", "forbid"]),
+    st.sampled_from(["ignore", "forbid", "allow"]),
     st.sampled_from(["smart", "left_to_right"]),
     st.sampled_from([model_of, dataclass_of]),
 )
 def test_a_union_is_refused_if_and_only_if_no_text_selects_a_member(
     first: dict[str, tuple[str, bool]],
     second: dict[str, tuple[str, bool]],
-    extra: Literal["ignore", "forbid"],
+    extra: Extra,
     mode: Literal["smart", "left_to_right"],
     make: Callable[..., type],
 ) -> None:
