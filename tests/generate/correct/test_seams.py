@@ -226,3 +226,17 @@ def test_a_likely_token_takes_the_place_of_one_that_was_begun() -> None:
     tokens = ReplyTokens()
     tokens.add(ScoredText("Moon", (ScoredToken(b"Moon", (b"Moon", b"Tue", b"Fri")),)))
     assert tokens.choose(2, cursor, b"on Mo", 100) == (b"Fri", 2)
+
+
+@pytest.mark.parametrize(("texts", "expected"), [((b"on ", b"noon"), b"Fri"), ((b"on", b"noon"), b"")])
+def test_the_place_of_a_later_token_is_known_if_all_tokens_are_the_text(
+    texts: tuple[bytes, bytes], expected: bytes
+) -> None:
+    cursor = sk.compile(sk.Regex("on (Monday|Friday)"), byte_vocabulary()).cursor()
+    for byte in b"on ":
+        cursor.advance(byte)
+    tokens = ReplyTokens()
+    tokens.add("")
+    scored = tuple(ScoredToken(text, (text, b"Fri")) for text in texts)
+    tokens.add(ScoredText("on noon", scored))
+    assert tokens.choose(3, cursor, b"on ", 100)[0] == expected

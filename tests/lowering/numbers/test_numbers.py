@@ -6,6 +6,7 @@ import json
 import math
 import re
 from decimal import Decimal
+from itertools import combinations
 
 import pytest
 from hypothesis import given
@@ -208,6 +209,24 @@ def test_a_canonical_float_has_the_json_spelling(value: float, bound: float | No
     expected = bound is None or value > bound or (value == bound and not exclusive)
     node = numbers(Number(minimum=low), bounded=True, canonical=True)
     assert holds(node, json.dumps(value)) == (expected and str(value) != "-0.0")
+
+
+_ENDS = [Decimal(text) for text in ("0", "0.01", "0.1", "0.12", "0.14", "0.2", "0.39", "0.5", "1")]
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("places", [None, 1, 2])
+def test_fractions_between_two_ends_are_exactly_those_of_the_range(
+    exclusive: bool, places: int | None
+) -> None:
+    texts = [f"{number / 10**size:.{size}f}" for size in (1, 2, 3) for number in range(11 * 10 ** (size - 1))]
+    for low, high in combinations(_ENDS, 2):
+        ends = Bound(low, exclusive), Bound(high, exclusive)
+        dfa = regular_dfa(fixed(*ends, places))
+        found = dfa.accepts_each([text.encode() for text in texts])
+        for text, is_accepted in zip(texts, found, strict=True):
+            expected = inside(Decimal(text), *ends) and len(text) - 2 <= (places or 3)
+            assert is_accepted == expected, (low, high, text)
 
 
 def test_each_power_of_ten_has_the_form_of_repr() -> None:

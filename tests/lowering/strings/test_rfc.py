@@ -14,9 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
+from structkit.automaton.construct.compile_rule import regular_dfa
+from structkit.lowering.strings.raw_text import raw_language
 from structkit.lowering.strings.registry import language
-from structkit.lowering.strings.rfc import KNOWN_FORMATS
-from structkit.schema.ir.nodes import Format
+from structkit.lowering.strings.rfc import FORMAT_EXAMPLES, KNOWN_FORMATS, PERMISSIVE_FORMATS
+from structkit.schema.ir.nodes import Format, String
 from tests.regex.oracle import holds
 from tests.shared import SHARED
 
@@ -269,3 +271,16 @@ def test_the_counts_of_the_format_regex_are_in_order() -> None:
             assert accepted == (
                 low <= high if low < 10 or high < 10 else low // 10 < high // 10 and low < 100
             )
+
+
+@pytest.mark.parametrize("name", PERMISSIVE_FORMATS)
+def test_a_string_that_is_not_of_a_format_is_surely_not(name: str) -> None:
+    """Of the texts between what is surely of the format and what surely is not, none is allowed."""
+    excluded = regular_dfa(raw_language(String(forbidden_formats=(Format(name),)), python=False))
+    wider = regular_dfa(PERMISSIVE_FORMATS[name]())
+    texts = ["", "a", "a b@c", "@", "a.b-", "-", "é", "a:", "2000-13-45", "2000-01-01T:", "25:", "1.2.3.4", "::", "/~",
+             "P1D", "#", "0#", "a@b", "00000000-0000-0000-0000-00000000000g", FORMAT_EXAMPLES[name]]  # fmt: skip
+    for text in texts:
+        assert excluded.accepts(text.encode()) != wider.accepts(text.encode()), text
+    widened = regular_dfa(raw_language(String(forbidden_formats=(Format(name),)), python=False, widened=True))
+    assert not widened.accepts(FORMAT_EXAMPLES[name].encode()) and widened.accepts(b"\n")

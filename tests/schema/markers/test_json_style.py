@@ -17,7 +17,7 @@ from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
 from structkit.generate.input.guide_cache import GuideCache
 from structkit.generate.input.settings import CompileSettings
-from structkit.schema.markers.json_style import JsonStyle, style_of
+from structkit.schema.markers.json_style import JsonStyle, style_of, without_null
 from structkit.targets.targets import read_target
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
 from tests.shared import cases
@@ -340,3 +340,14 @@ def test_dataclasses_and_models_inherit_styles() -> None:
 
     with pytest.raises(TypeError, match="not <class"):
         sk.json_style(null="omit")(Pair)
+
+
+@pytest.mark.parametrize("wrapper", ["function-after", "function-before", "function-wrap", "default"])
+def test_null_is_removed_from_a_wrapped_optional_schema_only(wrapper: str) -> None:
+    def field(schema: dict[str, object]) -> dict[str, object]:
+        return {"type": "default", "default": None, "schema": {"type": wrapper, "schema": schema}}
+
+    whole: dict[str, object] = {"type": "int"}
+    assert without_null(field({"type": "nullable", "schema": whole})) == field(whole)
+    assert without_null(field(whole)) is None
+    assert without_null({**field({"type": "nullable", "schema": whole}), "default": 1}) is None

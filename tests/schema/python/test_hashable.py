@@ -37,3 +37,18 @@ def test_a_definition_is_hashable_as_what_it_names() -> None:
 def test_a_set_of_two_or_more_items_that_contain_sets_is_refused(items: Any, is_refused: bool) -> None:
     assert (set_reason({"type": "set", "min_length": 2, "items_schema": items}, {}) is not None) == is_refused
     assert set_reason({"type": "set", "min_length": 1, "items_schema": items}, {}) is None
+
+
+def test_definitions_that_refer_to_each_other_are_looked_at_once() -> None:
+    definitions = {
+        name: {"type": "tuple", "items_schema": [{"type": "definition-ref", "schema_ref": other}, *more]}
+        for name, other, more in (
+            ("a", "b", []),
+            ("b", "a", [{"type": "int"}]),
+            ("c", "a", [{"type": "frozenset"}]),
+        )
+    }
+    for name, is_refused in (("a", False), ("c", True), ("d", False)):
+        items = {"type": "definition-ref", "schema_ref": name}
+        found = set_reason({"type": "set", "min_length": 2, "items_schema": items}, definitions)
+        assert (found is not None) == is_refused

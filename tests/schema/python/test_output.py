@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import enum
 import json
 import os
 import warnings
@@ -20,10 +21,12 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     DirectoryPath,
+    Discriminator,
     Field,
     FilePath,
     NewPath,
     RootModel,
+    Tag,
     TypeAdapter,
     ValidationError,
 )
@@ -349,3 +352,45 @@ def test_the_beginning_of_a_string_is_a_value_only_where_any_string_can_be(
     target: Any, accepts: bool
 ) -> None:
     assert PartValidator.of(TypeAdapter(target)).accepts_prefix == accepts
+
+
+def test_a_canonical_text_has_its_characters_and_no_warning(recwarn: pytest.WarningsRecorder) -> None:
+    def as_text(value: int) -> Any:
+        return f"é{value}"
+
+    class Odd(BaseModel):
+        n: Annotated[int, AfterValidator(as_text)]
+
+    assert Judge(Odd).dump('{"n": 1}') == '{"n": "é1"}'
+    assert not recwarn.list
+    assert Judge(float).dump("1e999") is None
+
+
+def test_a_callable_discriminator_rejects_as_a_validator_does() -> None:
+    kinds = Annotated[
+        Annotated[int, Tag("int")] | Annotated[str, Tag("str")],
+        Discriminator(lambda value: "int" if value == 1 else "str" if value == "a" else None),
+    ]
+    judge = Judge(list[kinds])
+    assert judge.refusal('[1, "a"]') is None
+    refused = judge.refusal("[2]")
+    assert refused is not None and refused.place == "$[0]" and refused.by_validator
+    refused = Judge(list[int]).refusal('["x"]')
+    assert refused is not None and not refused.by_validator
+
+
+class Price(enum.Enum):
+    LOW = Decimal("1.5")
+    NAMED = "é"
+
+
+class Goods(BaseModel):
+    price: Price = Field(validation_alias="read", serialization_alias="written")
+    pair: tuple[Price, int] = Field(exclude=True)
+
+
+def test_an_example_has_the_names_that_the_type_reads_and_what_it_excludes() -> None:
+    value = {"read": 1.5, "pair": ["é", 2]}
+    goods = TypeAdapter(Goods).validate_python(value)
+    found = [each for each in OutputType.of(Goods).serialize(goods) if not isinstance(each, Rejected)]
+    assert (goods, value) in found

@@ -41,3 +41,11 @@ def test_errors_of_members_without_the_shape_of_the_value_are_left_out() -> None
 def test_a_missing_field_is_named_and_its_object_is_the_place() -> None:
     found = _rejected(One, {"a": 1})
     assert found.path == () and found.message == "b: Field required"
+
+
+def test_many_errors_are_counted() -> None:
+    message = _rejected(list[int], ["x"] * 100).message.splitlines()
+    shown = len(message) - 1
+    assert 0 < shown < 100 and message[-1] == f"{100 - shown} more errors"
+    assert message[0].startswith("[0]: ") and message[shown - 1].startswith(f"[{shown - 1}]: ")
+    assert "more" not in _rejected(list[int], ["x"] * shown).message
