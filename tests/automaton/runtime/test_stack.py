@@ -15,7 +15,14 @@ from pydantic import BaseModel, ConfigDict, Field
 import structkit as sk
 from structkit.automaton.link import link
 from structkit.automaton.runtime.automaton import Automaton
-from structkit.automaton.runtime.stack import Frame
+from structkit.automaton.runtime.stack import (
+    Frame,
+    FrameSet,
+    SeenTexts,
+    min_stack_cost,
+    return_frames,
+    stack_frames,
+)
 from structkit.errors import LimitExceeded, UnsatisfiableSchema
 from structkit.guide.guide import Cursor, Guide
 from structkit.regex.nodes import Rules
@@ -148,3 +155,54 @@ def _fits(cursor: Cursor, token: int, budget: int) -> bool:
     after = cursor.fork()
     after.advance(token)
     return budget > 0 and after.fits(budget - 1)
+
+
+def _paths(top: Frame | FrameSet | None) -> list[list[Frame]]:
+    """Return the frames of each way to the end of the stack."""
+    if top is None:
+        return [[]]
+    if isinstance(top, FrameSet):
+        return [path for frame in top.frames for path in _paths(frame)]
+    return [[top, *path] for path in _paths(top.below)]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.lists(st.integers(0, 9), max_size=3)), min_size=1, max_size=7)
+)
+def test_the_cost_of_a_stack_is_that_of_its_cheapest_path(made: list[tuple[int, list[int]]]) -> None:
+    frames: list[Frame] = []
+    for cost, below in made:
+        chosen = list(dict.fromkeys(frames[number % len(frames)] for number in below if frames))
+        under = None if not chosen else chosen[0] if len(chosen) == 1 else FrameSet(tuple(chosen))
+        frames.append(Frame(cost, 0, under, None))
+    for top in frames:
+        paths = _paths(top)
+        assert min_stack_cost(top, lambda frame: frame.state) == min(
+            sum(each.state for each in path) for path in paths
+        )
+        assert {id(frame) for frame in stack_frames(top)} == {id(frame) for path in paths for frame in path}
+        assert list(return_frames(top)) == list(dict.fromkeys(path[1] for path in paths if path[1:]))
+    known: dict[Frame | FrameSet, int] = {}
+    costs = [min_stack_cost(top, lambda frame: frame.state, known) for top in frames]
+    assert costs == [min_stack_cost(top, lambda frame: frame.state, known) for top in frames]
+    assert min_stack_cost(None, lambda frame: 1) == 0
+
+
+@given(st.lists(st.binary(max_size=2)), st.binary(max_size=2), st.none() | st.integers(0, 3))
+def test_texts_that_were_seen_are_a_set(texts: list[bytes], other: bytes, start: int | None) -> None:
+    seen = SeenTexts()
+    for text in texts:
+        seen = (seen if start is None else seen.with_open(start)).with_text(text)
+    again = SeenTexts()
+    for text in reversed(texts):
+        again = again.with_text(text)
+    assert list(seen.texts) == sorted(set(texts)) and seen.open_start is None
+    assert seen == again and hash(seen) == hash(again)
+    assert seen.contains(other) == (other in texts) and not seen.contains(None)
+    assert (seen.with_text(other) == seen) == (other in texts)
+    assert (seen.with_open(1).texts, seen.with_open(1).open_start) == (seen.texts, 1)
+    assert seen.with_open(1) != seen != seen.with_open(2) and seen.with_open(1) == again.with_open(1)
+    plain = [text for text in seen.texts if text.startswith(other)]
+    assert [text for text in seen.with_prefix(other) if b"\xff" not in text] == [
+        text for text in plain if b"\xff" not in text
+    ]
