@@ -34,6 +34,11 @@ def test_the_result_has_the_spans_of_quotes() -> None:
     assert TEXT[slice(*result.spans["job"])] == "nurse"
 
 
+def test_a_value_that_is_no_string_has_no_span() -> None:
+    result = sk.generate(ScriptedModel(['{"name": "Ana", "job": null, "words": []}']), TEXT, Person)
+    assert result.spans == {"name": (0, 3)}
+
+
 def test_only_quotes_of_the_source_can_be_generated() -> None:
     # The script prefers texts that are not quotes of the source.
     for preferred in ("Bob", "na", "Souz", "Ana ", "", "Ana Souza"):

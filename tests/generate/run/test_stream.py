@@ -398,3 +398,8 @@ def test_parts_are_validated_as_the_whole_is() -> None:
     assert done["data"] == b"hi"
     assert done["colour"] == "red"
     assert (done["text"], stream.result.text[:14]) == ("a", '{"text": "a ",')
+
+
+def test_a_number_without_a_container_ends_with_the_text() -> None:
+    kinds = [type(event).__name__ for event in sk.stream(ScriptedModel(["12"]), "x", int)]
+    assert kinds[0] == "FieldStart" and kinds[-2:] == ["FieldEnd", "StreamEnd"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from structkit.errors import ModelError
 from structkit.generate.sample.sample import Sampling, sample_token
-from structkit.generate.sample.select import select_tokens
+from structkit.generate.sample.select import on_cpu, select_tokens
 from structkit.generate.sample.step import SampledToken, SampleRequest
 
 SPECIAL = [float("nan"), float("inf"), float("-inf")]
@@ -108,3 +108,11 @@ def test_an_invalid_row_does_not_affect_the_others() -> None:
 def test_logits_of_the_wrong_shape() -> None:
     with pytest.raises(ModelError, match=r"shape \[2\]"):
         select_tokens(np.zeros(2, np.float32), [SampleRequest(token_ids=[0], mask=np.array([1], np.uint32))])
+
+
+def test_logits_of_any_device_become_an_array() -> None:
+    torch = pytest.importorskip("torch")
+    logits = np.array([[1, 2.5, -1], [0, 3, 4]], np.float32)
+    assert on_cpu(logits) is logits
+    found = on_cpu(torch.from_numpy(logits).to(torch.bfloat16))
+    assert isinstance(found, np.ndarray) and found.dtype == np.float32 and np.array_equal(found, logits)
