@@ -37,6 +37,7 @@ def test_the_result_has_the_spans_of_quotes() -> None:
 def test_a_value_that_is_no_string_has_no_span() -> None:
     result = sk.generate(ScriptedModel(['{"name": "Ana", "job": null, "words": []}']), TEXT, Person)
     assert result.spans == {"name": (0, 3)}
+    assert sk.generate(ScriptedModel(["[34]"]), TEXT, list[Name | int]).spans == {}
 
 
 def test_only_quotes_of_the_source_can_be_generated() -> None:

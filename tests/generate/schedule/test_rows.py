@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from structkit.generate.sample.step import SampleRequest
@@ -32,6 +32,7 @@ class _Acceptance:
     st.integers(0, 6),
     st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=3), min_size=1, max_size=4),
 )
+@example([(0, False), (0, False), (1, True)], 2, [[0], [0, 1]])
 def test_the_draft_that_the_requests_confirm_is_accepted(
     drafted: list[tuple[int, bool]], forced: int, requests: list[list[int]]
 ) -> None:
