@@ -22,6 +22,7 @@ def _byte(name: str) -> int:
 
 @given(st.sets(st.integers(0, 255), min_size=1) | st.sets(st.integers(28, 40), min_size=1))
 @example({0, 92})
+@example({0x7F})
 def test_the_name_of_a_set_has_all_its_bytes_in_ranges(numbers: set[int]) -> None:
     name = byte_ranges(sorted(numbers))
     one = r"(?:\\x..|\\.|[7-9a-f][0-9a-f]|[ -~])"

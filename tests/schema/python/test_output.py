@@ -394,3 +394,10 @@ def test_an_example_has_the_names_that_the_type_reads_and_what_it_excludes() -> 
     goods = TypeAdapter(Goods).validate_python(value)
     found = [each for each in OutputType.of(Goods).serialize(goods) if not isinstance(each, Rejected)]
     assert (goods, value) in found
+
+
+def test_the_schema_of_a_tuple_has_bounds_only_if_the_type_has() -> None:
+    plain = OutputType.of(tuple[int, ...]).json_schema
+    assert plain == {"type": "array", "items": {"type": "integer"}}
+    bounded = OutputType.of(Annotated[tuple[int, ...], Field(min_length=1, max_length=3)]).json_schema
+    assert bounded == {**plain, "minItems": 1, "maxItems": 3}
