@@ -18,7 +18,7 @@ from structkit.schema.algebra.disjoint import may_intersect, pairwise_disjoint, 
 from structkit.schema.algebra.intersect import Intersector
 from structkit.schema.algebra.intersect_strings import intersect_strings
 from structkit.schema.algebra.membership import contains_value, expand
-from structkit.schema.algebra.string_oracle import UNDECIDED
+from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle
 from structkit.schema.ir.definitions import Definitions
 from structkit.schema.ir.nodes import (
     Additional,
@@ -47,6 +47,21 @@ from tests.shared import cases
 SCALARS = ['"a"', '"1"', "1", "1.0", "10", "true", "false", "0", "null", '"null"']
 
 slow = settings(max_examples=cases(20, of=60), deadline=None, suppress_health_check=list(HealthCheck))
+
+
+_CONSTS = ['"ab"', '["a", "b"]', '{"a": "ab", "b": ["a"]}', '{"a": {"b": "b"}}', "[[]]", "{}"]
+
+
+@pytest.mark.parametrize("oracle", [UNDECIDED, AutomatonOracle(python=False)], ids=["undecided", "automata"])
+@pytest.mark.parametrize("text", _CONSTS)
+def test_a_constant_is_itself_where_patterns_are_undecided(text: str, oracle: StringOracle) -> None:
+    value, starts = json.loads(text), String(patterns=("^a",))
+    keys = Object((Property("a", starts, required=False),), additional=(Additional(String(), Anything()),))
+    for other in (starts, Array(items=starts), keys, Union((starts, Array(items=starts), keys))):
+        found = Intersector(Definitions(), Limits(), oracle).intersect((Const(text), other), SchemaPath())
+        assert holds(Document(found), value) == holds(Document(other), value)
+        for wrong in (None, "a", "ba", ["a"], ["b"], {"a": "b"}, {"a": "a"}):
+            assert wrong == value or not holds(Document(found), wrong)
 
 
 @slow

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from itertools import product
 from typing import Annotated, Any
 
 import pytest
-from pydantic import AwareDatetime, Field, NaiveDatetime, TypeAdapter, ValidationError
+from pydantic import (
+    AwareDatetime,
+    ConfigDict,
+    Field,
+    NaiveDatetime,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+)
 
 import structkit as sk
 from structkit.testing import byte_vocabulary
@@ -43,3 +52,24 @@ def test_datetimes_are_those_of_pydantic_or_fewer_offsets(base: Any, bound: dt.d
         found = _accepts(guide, text)
         assert found <= is_valid, text
         assert found == is_valid or zone not in ("", "Z"), text
+
+
+@pytest.mark.parametrize("form", ["float", "iso8601"])
+@pytest.mark.parametrize(
+    "bounds", [{}, {"ge": 0}, {"le": 0}, {"gt": -2, "lt": 90}, {"ge": 60, "le": 60}], ids=str
+)
+def test_durations_are_those_of_pydantic(bounds: dict[str, int], form: Any) -> None:
+    field = Field(**{name: dt.timedelta(seconds=bound) for name, bound in bounds.items()})  # type: ignore[arg-type]
+    made = create_model(
+        "Made", __config__=ConfigDict(ser_json_timedelta=form), d=(Annotated[dt.timedelta, field], ...)
+    )
+    guide = sk.compile(made, V, cache=False)
+    for seconds in (-3, -2, -1.5, -1, 0, 0.5, 1, 59, 59.999, 60, 61, 89.5, 90, 91, 86400.25):
+        text = made.model_construct(d=dt.timedelta(seconds=seconds)).model_dump_json()
+        try:
+            made.model_validate_json(text)
+            is_valid = True
+        except ValidationError:
+            is_valid = False
+        written = json.dumps(json.loads(text))
+        assert _accepts(guide, written) == is_valid, written
