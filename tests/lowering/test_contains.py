@@ -10,7 +10,9 @@ from jsonschema import Draft202012Validator
 
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
-from structkit.errors import UnsatisfiableSchema
+from structkit.errors import UnsatisfiableSchema, UnsupportedKeyword
+from structkit.lowering.containers.contains import interleave
+from structkit.regex.nodes import LiteralText, Node, RuleRef
 from structkit.targets.targets import read_target
 
 ARRAYS = [list(items) for size in range(6) for items in product([1, 2], repeat=size)]
@@ -34,3 +36,32 @@ def test_an_array_contains_as_many_matches_as_it_may(matches: int, most_matches:
             assert not any(expected)
             continue
         assert [reader.accepts(json.dumps(array).encode()) for array in ARRAYS] == expected, schema
+
+
+@pytest.mark.parametrize(
+    ("matching", "most", "has_rule", "is_refused"),
+    [
+        (2, 24, False, False),
+        (2, 25, False, True),
+        (2, 25, True, False),
+        (5, None, True, False),
+        (5, None, False, True),
+        (6, None, True, True),
+        (5, 30, True, False),
+        (5, 31, True, True),
+    ],
+)
+def test_too_many_combinations_of_required_parts_are_refused(
+    matching: int, most: int | None, has_rule: bool, is_refused: bool
+) -> None:
+    def rule(node: Node, name: str) -> Node:
+        return RuleRef(name)
+
+    parts = [LiteralText(letter) for letter in "abcdef"[:matching]]
+    try:
+        interleave(parts, LiteralText("z"), 0, most, comma=",", rule=rule if has_rule else None, path="$.x")
+        refused = None
+    except UnsupportedKeyword as error:
+        refused = error
+    assert (refused is not None) == is_refused
+    assert refused is None or refused.place == "$.x"

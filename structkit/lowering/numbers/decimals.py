@@ -100,7 +100,7 @@ def _fraction_between(
         [
             _short_of(low, low_exclusive, shared, places),
             seq(LiteralText(prefix + str(first)), _tail_from(low[shared + 1 :], low_exclusive, remaining, 0)),
-            seq(LiteralText(prefix), middle, _digits(0, remaining)),
+            seq(LiteralText(prefix), middle, digits(0, remaining)),
             seq(
                 LiteralText(prefix + str(last)), _tail_up_to(high[shared + 1 :], high_exclusive, remaining, 0)
             ),
@@ -129,7 +129,7 @@ def _tail_from(part: str, exclusive: bool, places: int | None, min_digits: int) 
             ]
         )
     if not part:
-        return _digits(min_digits, places)
+        return digits(min_digits, places)
     if is_complete:  # after the last digit of `part`, any digit is valid
         heads[-1] = digit_range(int(part[-1]), 9)
     return _diverging_digits(part, heads, places)
@@ -175,10 +175,6 @@ def _remaining_places(places: int | None, used: int) -> int | None:
     return None if places is None else places - used
 
 
-def _digits(min_digits: int, max_digits: int | None) -> Node:
-    return NEVER if max_digits is not None and max_digits < min_digits else digits(min_digits, max_digits)
-
-
 def _zeros(min_digits: int, max_digits: int | None) -> Node:
     if max_digits is not None and max_digits < min_digits:
         return NEVER
@@ -191,7 +187,7 @@ def _not_zero(places: int | None) -> Node:
     if places is None:
         return seq(Repeat(LiteralText("0")), significant, digits(0, None))
     return choice(
-        seq(LiteralText("0" * zeros), significant, _digits(0, places - zeros - 1)) for zeros in range(places)
+        seq(LiteralText("0" * zeros), significant, digits(0, places - zeros - 1)) for zeros in range(places)
     )
 
 

@@ -177,7 +177,9 @@ def without_multiples(node: Node, excluded: Sequence[Decimal], limits: Limits, p
     """Return the numbers of a node that are multiples of none of the excluded numbers."""
     for of in excluded:
         multiples_of = numbers(Number(multiple_of=of), bounded=False, limits=limits, path=path)
-        node = Intersection(node, multiples_of, negate=True, lookahead=_NUMBER_END)
+        # With more zeros at its end than the divisor has places, a text is a multiple, too.
+        spelled = seq(multiples_of, Repeat(LiteralText("0")))
+        node = Intersection(node, spelled, negate=True, lookahead=_NUMBER_END)
     return node
 
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from itertools import combinations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from structkit.automaton.construct.compile_rule import regular_dfa
@@ -158,6 +158,9 @@ def test_multiples_are_exactly_those_of_the_range(of: str, bounded: bool, factor
     st.integers(0, 2),
     st.sampled_from(["", "0", "00", ".0"]),
 )
+@example(["0.5"], None, None, 5, 1, "0")
+@example(["2.5", "0.3"], None, None, -50, 1, "00")
+@example(["0.3"], None, None, 0, 0, ".0")
 def test_each_spelling_without_an_exponent_of_what_is_no_multiple_is_accepted(
     excluded: list[str], low: Bound | None, high: Bound | None, digits: int, places: int, zeros: str
 ) -> None:
