@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from structkit.grammar.rules.cfg import Guard, Symbol, Terminal
 
-__all__ = ["Graph", "Move", "allow_ignored", "called_rules", "coarsest", "loop_back", "minimal", "trim"]
+__all__ = [
+    "Graph",
+    "Move",
+    "allow_ignored",
+    "called_rules",
+    "coarsest",
+    "loop_back",
+    "minimal",
+    "reached",
+    "trim",
+]
+
+T = TypeVar("T")
 
 _MAX_LOOPS = 16
 """Maximum sets of terminals that may not follow the end of a rule that calls itself at its end."""
@@ -66,21 +78,23 @@ def trim(graph: Graph) -> Graph:
     for source, _, target in graph.moves:
         forward.setdefault(source, []).append(target)
         backward.setdefault(target, []).append(source)
-    used = _reached(0, forward) & _reached(1, backward)
+    after_start, before_end = reached([0], forward), reached([1], backward)
+    used = after_start & before_end
     numbers = {state: number for number, state in enumerate([0, 1, *sorted(used - {0, 1})])}
     moves = [(numbers[a], symbol, numbers[b]) for a, symbol, b in graph.moves if a in used and b in used]
     return Graph(len(numbers), moves)
 
 
-def _reached(start: int, edges: Mapping[int, list[int]]) -> set[int]:
-    """Return the states that edges lead to, the start included."""
-    reached, pending = {start}, [start]
+def reached(starts: Iterable[T], edges: Mapping[T, Iterable[T]]) -> set[T]:
+    """Return what edges lead to, the starts included."""
+    found = set(starts)
+    pending = list(found)
     while pending:
         for after in edges.get(pending.pop(), ()):
-            if after not in reached:
-                reached.add(after)
+            if after not in found:
+                found.add(after)
                 pending.append(after)
-    return reached
+    return found
 
 
 def loop_back(name: str, graph: Graph) -> Graph:
@@ -179,13 +193,13 @@ def _determinize(graph: Graph) -> tuple[list[bool], list[list[tuple[int, int]]],
             number = numbers_of_symbols.setdefault(symbol, len(numbers_of_symbols))
             moves.setdefault(source, []).append((number, target))
 
-    reached = 0
+    visits = 0
 
     @cache
     def closure_of(state: int) -> frozenset[int]:
-        nonlocal reached
-        found = frozenset(_reached(state, silent))
-        reached += len(found)
+        nonlocal visits
+        found = frozenset(reached([state], silent))
+        visits += len(found)
         return found
 
     @cache
@@ -208,7 +222,7 @@ def _determinize(graph: Graph) -> tuple[list[bool], list[list[tuple[int, int]]],
         row = []
         for number, found in targets.items():
             after = closure(tuple(found))
-            if reached > _MAX_REACHED:
+            if visits > _MAX_REACHED:
                 return None
             row.append((number, numbers.setdefault(after, len(places))))
             if row[-1][1] == len(places):

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from structkit.errors import LimitExceeded
 from structkit.grammar.rules.context import Context, Contexts, ascii_size, exits
+from structkit.grammar.rules.graph import reached
 from structkit.grammar.rules.lexing import Way
 from structkit.limits import Limits, Work
 from structkit.regex.charset import ANY, contains, intersection, partition, union
@@ -83,13 +84,7 @@ class _Token:
             found if spelled == keyword else []
             for found, spelled in zip(self.ends, self.spelled, strict=True)
         ]
-        alive = {state for state, found in enumerate(ends) if found}
-        pending = list(alive)
-        while pending:
-            for source in self.sources.get(pending.pop(), ()):
-                if source not in alive:
-                    alive.add(source)
-                    pending.append(source)
+        alive = reached((state for state, found in enumerate(ends) if found), self.sources)
         moves: list[_Moves] = [
             [(charset, target) for charset, target in found if target in alive] if state in alive else []
             for state, found in enumerate(self.moves)

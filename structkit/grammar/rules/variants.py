@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 from structkit.automaton.core.kernels import MAX_LABEL
 from structkit.grammar.rules.cfg import Symbol, Terminal
 from structkit.grammar.rules.context import DEDENT, INDENT
-from structkit.grammar.rules.graph import Graph, called_rules, minimal, trim
+from structkit.grammar.rules.graph import Graph, called_rules, minimal, reached, trim
 from structkit.grammar.rules.layout import MAX_INDENT, LineMove, add_columns, shortest_length
 from structkit.limits import Work
 from structkit.regex.charset import first_bytes
@@ -404,20 +404,14 @@ def _label(number: int, *, is_return: bool = False) -> Terminal:
 def _indented(explored: Mapping[Entry, Explored]) -> set[Entry]:
     """Return the rules in which there may be line breaks, indents or dedents: they depend on the columns."""
     callers: dict[Entry, list[Entry]] = {}
-    pending = []
+    starts = []
     for entry, each in explored.items():
         if each.is_line_break or any(isinstance(symbol, LineMove) for _, symbol, _ in each.moves):
-            pending.append(entry)
+            starts.append(entry)
         for _, symbol, _ in each.moves:
             if isinstance(symbol, Call):
                 callers.setdefault(symbol.entry, []).append(entry)
-    found = set(pending)
-    while pending:
-        for caller in callers.get(pending.pop(), ()):
-            if caller not in found:
-                found.add(caller)
-                pending.append(caller)
-    return found
+    return reached(starts, callers)
 
 
 class _Shortest:
