@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from structkit.automaton.core.kernels import UNREACHABLE
 from structkit.automaton.core.memory import Memory
 from structkit.automaton.runtime import frame_kernels
-from structkit.automaton.runtime.configurations import Configurations, Outdated
+from structkit.automaton.runtime.configurations import Configurations
 from structkit.automaton.runtime.reader import Reader
 from structkit.automaton.runtime.stack import Frame
 from structkit.index.distance.token_distance import TokenDistance
@@ -77,26 +77,12 @@ class MergedRows:
         states: NDArray[np.int32],
         work: Work,
     ) -> Row:
-        """Return the row of a frame as `walk` does; see its arguments.
+        """Return the row of a frame as `Walker.row` does; see its arguments.
 
         Raises:
-            LimitExceeded: A token has too many parses even if they are merged, or the search takes too much work.
+            LimitExceeded: The search takes too much work.
+            Outdated: A token has too many parses even if they are merged.
         """
-        try:
-            return self._row(nodes, frame, remaining, salt, signatures, states, work)
-        except Outdated:
-            raise self._automaton.builder.too_many_parses([self._automaton.rule_of[frame.state]]) from None
-
-    def _row(
-        self,
-        nodes: NDArray[np.int32],
-        frame: Frame,
-        remaining: int,
-        salt: int,
-        signatures: NDArray[np.int64],
-        states: NDArray[np.int32],
-        work: Work,
-    ) -> Row:
         automaton, firsts = self._automaton, self._first
         ids = self._vocabulary.trie.token_ids
         mask = np.zeros(32 * self._vocabulary.mask_words, np.bool_)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from structkit.automaton.core.tables import Tables
 from structkit.automaton.link import build_called
+from structkit.automaton.runtime.configurations import Outdated
 from structkit.automaton.runtime.reader import Reader
 from structkit.automaton.runtime.stack import Frame
 from structkit.errors import LimitExceeded
@@ -193,7 +194,7 @@ class Walker:
         work: Work,
         room: int,
     ) -> Row | None:
-        """Return the row of a walk that merges parses; `None` if that is slower than a walk with more room.
+        """Return the row of a walk that merges parses; `None` if they are still too many, or more room is faster.
 
         Raises:
             LimitExceeded: Merging takes too much work, and no more room is allowed.
@@ -202,6 +203,8 @@ class Walker:
         part = work if is_last else Work(_MERGING_STEPS)
         try:
             return self._merged.row(nodes, frame, remaining, salt, signatures, states, part)
+        except Outdated:
+            return None
         except LimitExceeded:
             if is_last:
                 raise
