@@ -25,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 def closest_name(name: str, names: Iterable[object]) -> str | None:
-    """Return the name that was probably meant, of those that a stranger may have written; `None` if none is close.
+    """Return the name that was probably meant, `None` if none is close; the names may be an untrusted client's.
 
     >>> closest_name("adress", ["name", "address"])
     'address'

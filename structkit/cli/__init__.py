@@ -90,7 +90,7 @@ def _run_target_command(parsed: argparse.Namespace) -> tuple[str, int]:
 def _show_warning(
     otherwise: Callable[..., None], message: Warning | str, category: type[Warning], *place: Any
 ) -> None:
-    """Print a warning of structkit as a message: a line of a program means nothing to the user of a command."""
+    """Print a warning of structkit as a message, without the line of the program that issued it."""
     if category.__module__.startswith("structkit"):
         sys.stderr.write(f"structkit: warning: {message}\n")
     else:

@@ -47,8 +47,8 @@ def grammar_format(raw: object, path: SchemaPath, *, python: bool) -> Format:
     Args:
         raw: The value.
         path: Where it is.
-        python: Whether the schema is that of a Python type. Any other one can come from a stranger, so that its grammar
-            imports from no file but those of Lark.
+        python: Whether the schema is that of a Python type. Any other one can come from an untrusted client, so
+            that its grammar imports from no file but those of Lark.
 
     Raises:
         SchemaError: The value does not come from `described_with`.

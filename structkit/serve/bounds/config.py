@@ -10,7 +10,7 @@ __all__ = ["ServerConfig"]
 
 
 def _limits() -> Limits:
-    """Return limits for the targets of strangers: below the defaults, so that one compiles in a part of a second."""
+    """Return limits for targets of untrusted clients, so that one compiles in a part of a second."""
     return Limits(
         schema_nodes=20_000,
         grammar_length=16_000,

@@ -42,7 +42,7 @@ NEUTRAL: Mapping[str, tuple[object, ...]] = {
 
 REMEDIES: Mapping[str, str] = {
     "min_tokens": "give the schema a minLength, or the regex a count",
-    "ignore_eos": "write structured_outputs: {regex: ...} with a count, for an answer ends where the model ends it",
+    "ignore_eos": "write structured_outputs: {regex: ...} with a count, because an answer ends where the model ends it",
     "stop_token_ids": "write stop, with the texts of the tokens",
     "bad_words": "write logit_bias, or a regex that excludes them",
     "allowed_token_ids": "write structured_outputs: {choice: [...]}, or logit_bias",

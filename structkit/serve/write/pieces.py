@@ -174,7 +174,8 @@ def _prepare(request: Request, ask: Ask, prompt: AnyPrompt) -> Prepared:
         else:
             ids = _plain_ids(request.logits_model, prompt)
         check_prompt_ids(request.logits_model, ids)
-        # As messages, for the answer must follow exactly these tokens; after a text its last ones are generated again.
+        # As messages, because the answer must follow exactly these tokens: the last tokens of a text are generated
+        # again.
         return replace(prepared, prompt=(), prompt_ids=ids)
     except (GenerationError, ModelError) as error:
         code = "context_length_exceeded" if error.place == "prompt" else "invalid_prompt"
