@@ -284,7 +284,7 @@ def _contains(raw: RawSchema, items: Schema, path: SchemaPath, parser: ParseCont
 
 def _object(raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note | None) -> Schema:
     keys = parser.parse_values(_mapping(raw, "properties", path), "properties", path)
-    required = dict.fromkeys(_strings(raw, "required", path))
+    required = dict.fromkeys(_required(raw, path))
     patterned = _mapping(raw, "patternProperties", path) if "patternProperties" in raw else {}
     patterns = [
         (String(patterns=() if pattern in _UNRESTRICTED_PATTERNS else (pattern,)), value)
@@ -413,10 +413,10 @@ def _text(value: object, keyword: str, path: SchemaPath) -> str:
     return value
 
 
-def _strings(raw: RawSchema, keyword: str, path: SchemaPath) -> tuple[str, ...]:
-    value = raw.get(keyword, ())
+def _required(raw: RawSchema, path: SchemaPath) -> tuple[str, ...]:
+    value = raw.get("required", ())
     if not isinstance(value, list | tuple) or not _are_texts(value):
-        raise SchemaError(f"{keyword} must be a list of names; write ['name']", place=path.text)
+        raise SchemaError("required must be a list of names; write ['name']", place=path.text)
     return tuple(value)
 
 
