@@ -131,7 +131,7 @@ def report_fault(error: BaseException, case: Callable[[], str]) -> None:
 
 
 def _is_fault(error: BaseException) -> bool:
-    """Whether code of structkit failed, and did not raise the error on purpose.
+    """Return whether code of structkit failed, and did not raise the error on purpose.
 
     The innermost frame is one of structkit, and it does not execute a `raise` statement. Errors of a user's validator,
     or of another library, end in a frame of theirs.

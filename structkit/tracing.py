@@ -108,7 +108,7 @@ def start_span(
 
 
 def captures_content(explicit: bool | None) -> bool:
-    """Whether spans and traces contain messages, arguments and results: as given, or as in the variable."""
+    """Return whether spans and traces contain messages, arguments and results: as given, or as in the variable."""
     return os.environ.get(_CONTENT_VARIABLE, "").lower() in _CAPTURES if explicit is None else explicit
 
 

@@ -95,7 +95,7 @@ class _OutputStream:
         self._next = 0
 
     def has(self, number: int) -> bool:
-        """Whether the answer to a line exists: never."""
+        """Return whether the answer to a line exists: never."""
         return False
 
     def put(self, number: int, answer: dict[str, object]) -> None:
@@ -137,7 +137,7 @@ class _OutputFile:
         self._write()
 
     def has(self, number: int) -> bool:
-        """Whether the answer to a line exists."""
+        """Return whether the answer to a line exists."""
         return number < self._next or number in self._pending
 
     def put(self, number: int, answer: dict[str, object]) -> None:

@@ -148,7 +148,7 @@ def _number(text: str) -> float:
 
 
 def is_schema(location: str) -> bool:
-    """Whether the location of a target is a JSON Schema: a file, or the schema itself."""
+    """Return whether the location of a target is a JSON Schema: a file, or the schema itself."""
     return location.endswith(".json") or location.lstrip().startswith("{")
 
 

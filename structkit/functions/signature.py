@@ -87,7 +87,7 @@ class Signature:
 
 
 def is_function(given: object) -> TypeGuard[Callable[..., object]]:
-    """Whether an object is a function or method, or a `functools.partial` of one.
+    """Return whether an object is a function or method, or a `functools.partial` of one.
 
     >>> is_function(len), is_function(int)
     (True, False)
@@ -180,7 +180,7 @@ def _unwrapped(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def _is_dispatching(function: Callable[..., object]) -> bool:
-    """Whether a function was made by `functools.singledispatch` or `singledispatchmethod`."""
+    """Return whether a function was made by `functools.singledispatch` or `singledispatchmethod`."""
     if hasattr(function, "dispatch") and hasattr(function, "registry"):
         return True
     return isinstance(getattr(getattr(function, "register", None), "__self__", None), singledispatchmethod)

@@ -96,7 +96,7 @@ class TokenTexts:
         return tokens
 
     def _nodes(self, text: bytes) -> NDArray[np.int32]:
-        """The trie nodes along a text, as far as the trie goes."""
+        """Return the trie nodes along a text, as far as the trie goes."""
         trie = self._trie
         nodes = np.empty(len(text), np.int32)
         found = tokenize.trie_path(

@@ -170,7 +170,7 @@ class LogitsProcessor:
                 ) from None
 
     def _continues(self, rows: list[tuple[int, ...]]) -> bool:
-        """Whether the rows continue the prompts of the previous calls; otherwise a new generation has started.
+        """Return whether the rows continue the prompts of the previous calls; otherwise a new generation has started.
 
         A generation grows by one token, or rolls back. If fewer tokens are allowed than there are beams, beam search
         adds rows of probability 0: the language rejects these, and the others continue.

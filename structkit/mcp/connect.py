@@ -315,7 +315,7 @@ class Connection:
         return tool_result(result, self._max_characters)
 
     def _is_available(self, context: Context[object]) -> bool | Awaitable[bool]:
-        """Whether the tools are available; false for the rest of a run in which the server was lost.
+        """Return whether the tools are available; false for the rest of a run in which the server was lost.
 
         Raises:
             AgentError: At the start of a run, the server is lost and unreachable, or the connection is closed.
@@ -326,7 +326,7 @@ class Connection:
         )
 
     async def _reconnect_for_run(self) -> bool:
-        """Whether the tools are available in a run that starts while the server is lost."""
+        """Return whether the tools are available in a run that starts while the server is lost."""
         await asyncio.to_thread(self._reconnect)
         return self._is_usable(run_starts=True)
 

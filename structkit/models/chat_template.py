@@ -183,7 +183,7 @@ class PromptEncoder:
         return self.encode_text(text) if added is None else [added]
 
     def is_added(self, text: str) -> bool:
-        """Whether the text is an added token."""
+        """Return whether the text is an added token."""
         return text in self._added.values()
 
     def control_token(self, name: str) -> int | None:
@@ -271,7 +271,7 @@ class PromptEncoder:
         )
 
     def _hides_control(self, text: str) -> bool:
-        """Whether the tokenizer's normalizer creates a control token, as NFKC does from full-width `＜`."""
+        """Return whether the tokenizer's normalizer creates a control token, as NFKC does from full-width `＜`."""
         if getattr(getattr(self._tokenizer, "backend_tokenizer", None), "normalizer", None) is None:
             return False
         unknown = self._tokenizer.unk_token_id

@@ -40,7 +40,7 @@ def new_batch(model: LogitsModel) -> Batch:
 
 
 def supports_lookahead(model: LogitsModel) -> bool:
-    """Whether the batches of a model return the logits of several tokens at once; see `SupportsLookahead`."""
+    """Return whether the batches of a model return the logits of several tokens at once; see `SupportsLookahead`."""
     if not isinstance(model, SupportsBatching):
         return False
     try:

@@ -64,10 +64,10 @@ class Target(ABC, Generic[T_co]):
 
     @abstractmethod
     def json_schema(self) -> dict[str, object]:
-        """The JSON Schema of the target's values."""
+        """Return the JSON Schema of the target's values."""
 
     def written_schema(self) -> dict[str, object]:
-        """The JSON Schema of the target's texts, which can require more than its values need."""
+        """Return the JSON Schema of the target's texts, which can require more than its values need."""
         return self.json_schema()
 
     @property
@@ -92,7 +92,7 @@ class Target(ABC, Generic[T_co]):
         return None
 
     def is_optional(self, path: Sequence[str | int]) -> bool:
-        """Whether the member of an object at a path can be left out; see `is_optional_at`."""
+        """Return whether the member of an object at a path can be left out; see `is_optional_at`."""
         return False
 
     def json_forms(

@@ -188,7 +188,7 @@ def _control_token(model: LogitsModel, name: str) -> int | None:
 
 
 def _renders(model: LogitsModel, native: Format, allow_text: bool) -> bool:
-    """Whether a model's template renders calls in a format, with text before them, in tokens of the model."""
+    """Return whether a model's template renders calls in a format, with text before them, in tokens of the model."""
     parts = [CallPart(id=f"call_{n}", name="probe", arguments=text) for n, text in enumerate(_ARGUMENTS)]
     calls = Calls(calls=tuple(parts), text="Let me see." if allow_text else "")
     outputs = [Output(id=part.id, name=part.name, content=f"output {part.id}") for part in calls.calls]

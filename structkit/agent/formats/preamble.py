@@ -65,7 +65,7 @@ def preamble_language(format: Format, joiner: RuleMerger) -> Node:
 
 
 def starts_with_text(step: bytes) -> bool:
-    """Whether a non-empty step starts with free text."""
+    """Return whether a non-empty step starts with free text."""
     return step[0] not in _NOT_TEXT_START and not step.startswith(CONTROL_BYTE)
 
 

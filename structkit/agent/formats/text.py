@@ -96,7 +96,7 @@ class TextOutput(Target[object]):
         return Intersection(text, seq(rest, LiteralText(self.excluded_marker), rest), negate=True)
 
     def is_text(self, text: str) -> bool:
-        """Whether a text of the language, or its beginning, is plain text."""
+        """Return whether a text of the language, or its beginning, is plain text."""
         return self.json is None or text[:1] not in _JSON_STARTS
 
     def parse(self, text: str, context: object = None) -> object | Rejected:

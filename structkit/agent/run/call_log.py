@@ -249,7 +249,7 @@ def _reported_error(error: BaseException, tool: PreparedTool, config: AgentConfi
 def _is_fatal(
     error: BaseException, reraise: tuple[type[BaseException], ...] | None, config: AgentConfig
 ) -> bool:
-    """Whether an exception of a tool ends the run."""
+    """Return whether an exception of a tool ends the run."""
     # After a RecursionError the model would call again, at every depth. A ScriptError is a fault of a test.
     if isinstance(error, (RecursionError, ScriptError)):
         return True

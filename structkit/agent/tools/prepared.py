@@ -150,7 +150,7 @@ def check_deps(name: str, expected: object, deps: object) -> None:
 
 
 def matches_type(deps: object, expected: object) -> bool:
-    """Whether dependencies are instances of a type; true if that cannot be checked."""
+    """Return whether dependencies are instances of a type; true if that cannot be checked."""
     return not _is_class(expected) or isinstance(deps, expected)
 
 

@@ -358,7 +358,7 @@ class Automaton:
         return frozenset(same[0] if len(same) == 1 else self._merge_group(same) for same in by_key.values())
 
     def _merge_group(self, group: list[Frame]) -> Frame:
-        """The frame that returns to wherever one of these does."""
+        """Return the frame that returns to wherever one of these does."""
         below = {frame for each in group for frame in return_frames(each)}
         if len(below) > self.limits.parse_states:
             raise self.builder.too_many_parses(self.rule_of[frame.state] for frame in below)
@@ -422,7 +422,7 @@ class Automaton:
         )
 
     def _return_frame(self, frame: Frame, buffer: bytes) -> Frame | None:
-        """The frame to return to, with the distinct text that ends here remembered; `None` if it is not the first."""
+        """Return the frame to return to, which remembers the distinct text that ends here; `None` if it repeats one."""
         if frame.seen_texts is None or frame.seen_texts.open_start is None:
             return frame
         text = buffer[frame.seen_texts.open_start :]
@@ -464,7 +464,7 @@ class Automaton:
                     yield from leaving
 
     def _bytes_by_operation(self, state: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
-        """The bytes that leave a state, by what they do to the counter."""
+        """Return the bytes that leave a state, by what they do to the counter."""
         if state not in self._bytes:
             targets = self.targets[int(self.row[state]) + self.classes[self.rule[state]].astype(np.int32)]
             alive, operations = targets != DEAD, targets & OPERATION_MASK

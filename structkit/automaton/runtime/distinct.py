@@ -88,7 +88,7 @@ class DistinctTexts:
         return self.automaton.start[rule] != UNBUILT and self.is_infinite(int(self.automaton.start[rule]))
 
     def _states(self, rule: int, callers: tuple[int, ...]) -> NDArray[np.bool_]:
-        """bool[states of the rule]: see `endless`; `callers` are the rules that called this one."""
+        """Return bool[states of the rule], see `endless`; `callers` are the rules that called this one."""
         automaton = self.automaton
         if self._tables is not automaton.tables:
             self._tables = automaton.tables
@@ -119,7 +119,7 @@ class DistinctTexts:
         return endless
 
     def _callee_is_infinite(self, rule: int, callers: tuple[int, ...]) -> bool:
-        """Whether there is no end of the texts of a rule called by others."""
+        """Return whether there is no end of the texts of a rule called by others."""
         if rule in callers or len(callers) == _MAX_CALL_DEPTH or self.automaton.start[rule] == UNBUILT:
             return False
         return bool(self._states(rule, callers)[0])
@@ -151,7 +151,7 @@ class DistinctTexts:
         return known
 
     def _called(self, rules: Iterable[int]) -> Iterator[int]:
-        """The rules, and those that they call, as far as that is known; the nearest first."""
+        """Return the rules, and those that they call, as far as that is known; the nearest first."""
         waiting = list(rules)
         reached = set(waiting)
         for rule in waiting:
@@ -161,7 +161,7 @@ class DistinctTexts:
             waiting += called
 
     def _calls(self, rule: int) -> tuple[frozenset[int], frozenset[int]]:
-        """The rules that a rule calls, and those of them whose texts are distinct; none of one that is not built."""
+        """Return the rules that a rule calls, and those whose texts are distinct; none for a rule that is not built."""
         known = self._direct.get(rule)
         if known is not None:
             return known
@@ -184,7 +184,7 @@ class DistinctTexts:
         return bool(self.automaton.start[rule] != UNBUILT)
 
     def _finite_states(self, rule: int) -> NDArray[np.bool_]:
-        """bool[states of the rule]: whether it can continue there, but not without end."""
+        """Return bool[states of the rule], whether it can continue there, but not without end."""
         automaton = self.automaton
         first, stop = automaton.state_range(rule)
         calls = np.diff(automaton.call_first[first : stop + 1]) > 0
@@ -260,7 +260,7 @@ class DistinctTexts:
         return self._upcoming[state]
 
     def _successors(self, state: int) -> list[int]:
-        """Where a byte, or a call of what is not distinct, leads from a state in its rule."""
+        """Return where a byte, or a call of what is not distinct, leads from a state in its rule."""
         automaton = self.automaton
         row = int(automaton.row[state])
         width = automaton.tables.width(*automaton.state_range(automaton.rule_of[state]))
@@ -345,7 +345,7 @@ def forbidden_suffixes(frame: Frame, buffer: bytes) -> list[bytes]:
 
 
 def _texts_with_prefix(frame: Frame, buffer: bytes) -> tuple[bytes, ...]:
-    """The texts seen that begin as the frame's open distinct text does."""
+    """Return the texts seen that begin as the frame's open distinct text does."""
     memory = frame.seen_texts
     return (
         () if memory is None or memory.open_start is None else memory.with_prefix(buffer[memory.open_start :])
@@ -353,7 +353,7 @@ def _texts_with_prefix(frame: Frame, buffer: bytes) -> tuple[bytes, ...]:
 
 
 def _has_more_bytes(distinct: DistinctTexts, stack: list[Frame], count: int) -> bool:
-    """Whether more bytes than `count` certainly continue; not all need to where the text itself has distinct texts."""
+    """Return whether certainly more than `count` bytes continue; not all need to if distinct texts are inside."""
     automaton, top = distinct.automaton, stack[0]
     rule = automaton.rule_of[top.state]
     most = automaton.counter_bounds[rule][1]
@@ -367,7 +367,7 @@ def _has_more_bytes(distinct: DistinctTexts, stack: list[Frame], count: int) -> 
 def _differs(
     distinct: DistinctTexts, stack: list[Frame], excluded: Sequence[bytes], buffer: bytes, fuel: Fuel | None
 ) -> bool:
-    """Whether the rule entered by the lowest of `stack` can end with a text that is not in the sorted `excluded`.
+    """Return whether the rule that the lowest of `stack` entered can end with a text that the sorted `excluded` lacks.
 
     Any byte that leads away from all of them will do, since every state leads to an end; so only their own
     beginnings are walked.
@@ -404,7 +404,7 @@ def _differs(
 
 
 def _differs_in_rule(automaton: Automaton, state: int, excluded: Sequence[bytes], fuel: Fuel | None) -> bool:
-    """Whether a rule without calls and without a counter can end, from a state, with a text not in `excluded`."""
+    """Return whether a rule without calls and counter can end, from a state, with a text that `excluded` lacks."""
     classes = automaton.classes[automaton.rule_of[state]].tolist()
     pending = [(state, 0, len(excluded), 0)]
     while pending:

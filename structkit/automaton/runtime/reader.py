@@ -69,7 +69,7 @@ class Reader:
         return frames, kept
 
     def _glide(self, frame: Frame, content: NDArray[np.uint8], at: int) -> tuple[int, Frame]:
-        """Where a frame comes to as long as nothing but bytes is around it, and the first byte that it did not read."""
+        """Read bytes while they are the only moves; return the place of the first one not read, and the frame there."""
         automaton = self.automaton
         read, state, count = kernels.run_bytes(
             automaton.row, automaton.targets, automaton.classes, automaton.rule,

@@ -381,7 +381,7 @@ def _nearest_frame(shortest: ShortestPaths, frame_set: FrameSet, known: dict[Fra
 
 
 def _iteration_step(shortest: ShortestPaths, state: int, rule: int, memory: SeenTexts | None) -> int:
-    """The shortest step that starts an iteration of the counted repetition, or leads to one that does."""
+    """Return the shortest step that starts an iteration of the counted repetition, or leads to one that does."""
     candidates = shortest.calls.get((state, True))
     if candidates is None:
         candidates = shortest.calls[state, True] = _starting_steps(shortest, state, rule)

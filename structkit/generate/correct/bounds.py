@@ -90,7 +90,7 @@ class Progress:
 
 
 def repeats(drafts: Sequence[Draft], idle_replies: int) -> bool:
-    """Whether the last replies are equal, and idle or, to equal requests, without anything that can follow."""
+    """Return whether the last replies are equal, and idle or, to equal requests, without anything that can follow."""
     last = [replace(draft, seconds=0.0) for draft in drafts[-_MAX_EQUAL:]]
     if len(last) < _MAX_EQUAL:
         return False

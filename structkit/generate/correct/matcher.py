@@ -189,7 +189,7 @@ class ReplyMatcher:
         return end >= 0
 
     def _is_decided(self, end: int) -> bool:
-        """Whether the reply after a position is not needed."""
+        """Return whether the reply after a position is not needed."""
         complete = [each.reading.consumed for each in self._ended if each.reading.state == "complete"]
         if self._live:  # a bracket inside the rest of the answer can start a value of its own
             return bool(complete) and all(each.reading.consumed <= max(complete) for each in self._live)

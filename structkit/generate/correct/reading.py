@@ -207,7 +207,7 @@ def advance_all(cursor: Cursor, text: bytes) -> bool:
 
 
 def _may_grow(escape: re.Match[bytes] | None) -> bool:
-    r"""Whether more bytes can belong to an escape: half of a pair such as `\ud83d\ude00`, or an incomplete escape."""
+    r"""Return whether more bytes can belong to an escape: half of a pair like `\ud83d\ude00`, or an incomplete one."""
     return escape is None or (len(escape[0]) == 6 and escape[0][2:3] in b"dD" and escape[0][3:4] in b"89abAB")
 
 

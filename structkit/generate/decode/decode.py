@@ -242,7 +242,7 @@ class Attempt:
         return min(self.remaining, self.cursor.min_tokens_to_end()) if must_shorten else self.remaining
 
     def is_overdue(self) -> bool:
-        """Whether the deadline has passed."""
+        """Return whether the deadline has passed."""
         return self.deadline is not None and time.perf_counter() > self.deadline
 
     def fill_masks(self, budget: int) -> bool:

@@ -72,7 +72,7 @@ class ForcedText:
         self._set(token_ids)
 
     def contains(self, token_id: int) -> bool:
-        """Whether an allowed token spells only forced text."""
+        """Return whether an allowed token spells only forced text."""
         return 0 < len(self._tokens[token_id]) <= self.length
 
     def advance(self, token_ids: Sequence[int]) -> None:
@@ -135,7 +135,7 @@ def with_forced(token_ids: Sequence[int], draft: Draft) -> Draft:
 
 
 def model_spells(request: Request) -> bool:
-    """Whether the model chooses the tokens of forced text, which it reads as a draft.
+    """Return whether the model chooses the tokens of forced text, which it reads as a draft.
 
     A sampled spelling, or one after logits processors, is not the one that the model prefers: there the tokenizer
     decides, and so it does for a model that reads only one token ahead.

@@ -62,7 +62,7 @@ class RejectedTexts:
         self._dead_ends.append((start, text))
 
     def matches(self, text: bytes | bytearray, more: bytes) -> bool:
-        """Whether `text` followed by `more` starts with a banned text."""
+        """Return whether `text` followed by `more` starts with a banned text."""
         extended = bytes(text) + more
         return any(extended.startswith(banned) for _, banned in self._all())
 
@@ -73,7 +73,7 @@ class RejectedTexts:
         return max(starts, default=None)
 
     def may_stop(self, text: bytes | bytearray) -> bool:
-        """Whether the text may end here."""
+        """Return whether the text may end here."""
         return bytes(text) not in self._rejected_complete
 
     def apply_to(self, mask: NDArray[np.uint32], text: bytes | bytearray, cursor: Cursor) -> None:

@@ -354,11 +354,11 @@ class AcceptanceRate:
         self._total = _DECAY * self._total + (1 - _DECAY) * _PRIOR_TOTAL + accepted + rejected
 
     def probabilities(self, draft: Draft) -> list[float]:
-        """The probability of each token of a draft."""
+        """Return the probability of each token of a draft."""
         return [self.rate**guesses for guesses in accumulate(draft.is_guess)]
 
     def pays_off(self, rows: int, overhead: int) -> bool:
-        """Whether a typical draft saves time in a batch of `rows` rows."""
+        """Return whether a typical draft saves time in a batch of `rows` rows."""
         return (1 + _TYPICAL_DRAFT * self.rate) * (overhead + rows) > overhead + (1 + _TYPICAL_DRAFT) * rows
 
 
@@ -376,7 +376,7 @@ class DraftPace:
         self._steps = 0
 
     def is_due(self, rows: int) -> bool:
-        """Whether to draft at this step of a batch."""
+        """Return whether to draft at this step of a batch."""
         self._steps += 1
         return self._steps >= min(self._interval, rows // _ROWS_PER_STEP)
 

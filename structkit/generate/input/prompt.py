@@ -187,7 +187,7 @@ def _encoded(model: LogitsModel, prompt: Prompt, *, thinking: bool = False) -> l
 
 
 def continues_text(model: LogitsModel, prompt: Prompt) -> bool:
-    """Whether the answer continues the text of the prompt: no chat template ends a message between them."""
+    """Return whether the answer continues the text of the prompt: no chat template ends a message between them."""
     return isinstance(prompt, str) and not (isinstance(model, SupportsMessages) and model.takes_messages)
 
 

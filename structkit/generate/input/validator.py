@@ -111,7 +111,7 @@ def read_validator(given: object, context: object = None) -> OutputValidator | N
 
 
 def _accepts(signature: inspect.Signature, count: int) -> bool:
-    """Whether a function can be called with `count` positional arguments."""
+    """Return whether a function can be called with `count` positional arguments."""
     try:
         signature.bind(*[None] * count)
     except TypeError:

@@ -179,7 +179,7 @@ class EventEmitter:
         return value
 
     def _streams_text(self, path: Path) -> bool:
-        """Whether a prefix of the string is a valid partial value; a prefix of a choice or of a date is not."""
+        """Return whether a prefix of the string is a valid partial value; a prefix of a choice or of a date is not."""
         part = self._part_at(path)
         texts = self._choices(path)
         return (part is None or part.accepts_prefix) and (texts is None or OTHER in texts)

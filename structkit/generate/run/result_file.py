@@ -55,7 +55,7 @@ class ResultFile:
             raise
 
     def has(self, request: Request) -> bool:
-        """Whether the file has the result of a prompt; one that a limit changed is none with `on_limit="raise"`."""
+        """Return whether the file has the result of a prompt; with `on_limit="raise"` one that no limit changed."""
         offset = self._offsets.get(request.number)
         if offset is None or request.settings.on_limit == "answer":
             return offset is not None

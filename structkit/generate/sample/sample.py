@@ -168,7 +168,7 @@ def allowed_logits(
 
 
 def is_allowed(mask: NDArray[np.uint32], token: int) -> bool:
-    """Whether a mask allows a token.
+    """Return whether a mask allows a token.
 
     >>> is_allowed(np.array([0b101], np.uint32), 2), is_allowed(np.array([0b101], np.uint32), 64)
     (True, False)

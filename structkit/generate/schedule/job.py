@@ -87,7 +87,7 @@ class Job(Generic[R]):
         return self._is_closed or (self.cancelled is not None and self.cancelled.is_set())
 
     def has_news(self) -> bool:
-        """Whether the owner has something to do."""
+        """Return whether the owner has something to do."""
         return bool(self.finished or self.asked) or (self.is_stepwise and self.has_advanced) or self.is_dead
 
     @property

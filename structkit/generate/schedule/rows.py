@@ -176,7 +176,7 @@ class Rows:
         return most if self.max_rows is None else min(most, self.max_rows)
 
     def _fits(self, row: AnyRow) -> bool:
-        """Whether the batch with another row stays within the limit on its tokens; one row always does."""
+        """Return whether the batch with another row stays within the limit on its tokens; one row always does."""
         rows = [*self._present(), row]
         return len(rows) == 1 or self._count_tokens(rows, _MARGIN) <= _most_tokens(rows)
 
@@ -216,7 +216,7 @@ class Rows:
         yield rest, self._read_prefix(rest, known) or source
 
     def _pays_off(self, saved_tokens: int) -> bool:
-        """Whether a pass of its own, with a new row in the batch, takes less time than reading some tokens."""
+        """Return whether a pass of its own, with a new row in the batch, takes less time than reading some tokens."""
         return saved_tokens > 4 * self._batch.overhead
 
     def _sources(self) -> list[Source]:

@@ -69,7 +69,7 @@ class Scheduler:
         return not self._jobs and self._rows is None
 
     def can_batch(self) -> bool:
-        """Whether the model computes more than one sequence at once."""
+        """Return whether the model computes more than one sequence at once."""
         if self._can_batch is None:
             self._can_batch = self._new_batch().max_rows != 1
         return self._can_batch

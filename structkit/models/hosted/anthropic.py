@@ -117,7 +117,7 @@ def _package() -> Any:
 
 
 def _takes_prefix(model: str) -> bool:
-    """Whether a model continues a last message of the assistant: Claude does up to version 4.5.
+    """Return whether a model continues a last message of the assistant: Claude does up to version 4.5.
 
     >>> _takes_prefix("claude-sonnet-4-5-20250929"), _takes_prefix("claude-3-haiku-20240307")
     (True, True)

@@ -115,7 +115,7 @@ def _package() -> Any:
 
 
 def _takes_prefix(model: str) -> bool:
-    """Whether a model continues a last message of its own: Gemini does up to 3.5 Flash, but not 3.5 Flash-Lite.
+    """Return whether a model continues a last message of its own: Gemini does up to 3.5 Flash, but not 3.5 Flash-Lite.
 
     >>> _takes_prefix("gemini-2.5-flash-lite"), _takes_prefix("models/gemini-3.5-flash")
     (True, True)

@@ -194,7 +194,7 @@ class HostedClient(ABC):
         """
 
     def adapts(self, error: Exception) -> bool:
-        """Whether the service asks for requests of another kind, which are sent from now on."""
+        """Return whether the service asks for requests of another kind, which are sent from now on."""
         return False
 
 

@@ -182,7 +182,7 @@ class _OpenAIClient(HostedClient):
         return self._client.chat.completions.create(**fields)
 
     def adapts(self, error: Exception) -> bool:
-        """Whether the model answers only at `/v1/responses`, as the largest of OpenAI do; see `HostedClient.adapts`."""
+        """Return whether the model answers only at `/v1/responses`, as OpenAI's largest; see `HostedClient.adapts`."""
         if not re.search(_ONLY_RESPONSES, message_of(getattr(error, "body", None))):
             return False
         self._sends_responses = True

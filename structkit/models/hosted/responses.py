@@ -56,7 +56,7 @@ def response_fields(fields: Mapping[str, object]) -> dict[str, object]:
 
 
 def is_response_event(event: object) -> bool:
-    """Whether an event belongs to a response, and not to a chat completion."""
+    """Return whether an event belongs to a response, and not to a chat completion."""
     kind = getattr(event, "type", None)
     return isinstance(kind, str) and (kind == "error" or kind.startswith("response."))
 

@@ -226,7 +226,7 @@ class _Translator:
 
 
 def _is_plain(pattern: object) -> bool:
-    r"""Whether a pattern is one from `^` to `$`, of characters, classes, groups and greedy repetitions.
+    r"""Return whether a pattern is one from `^` to `$`, of characters, classes, groups and greedy repetitions.
 
     >>> [_is_plain(pattern) for pattern in (r"^[A-Z]{2}(-|\.)x$", "a", r"^\d$", "^a|b$", "^a+?$", "^(?=a)b$")]
     [True, False, False, False, False, False]
@@ -244,7 +244,7 @@ def _is_plain(pattern: object) -> bool:
 
 
 def _is_length(keyword: str, value: object, prefix: object) -> bool:
-    """Whether a keyword gives the length of a tuple, which a server that enforces `prefixItems` keeps."""
+    """Return whether a keyword gives the length of a tuple, which a server that enforces `prefixItems` keeps."""
     return keyword in ("minItems", "maxItems") and isinstance(prefix, list) and value == len(prefix)
 
 
@@ -269,7 +269,7 @@ def _names(required: object) -> list[str]:
 
 
 def _is_recursive(root: Mapping[str, object]) -> bool:
-    """Whether a definition of a schema leads to itself."""
+    """Return whether a definition of a schema leads to itself."""
     calls: dict[str, set[str]] = {}
     for keyword in ("$defs", "definitions"):
         definitions = root.get(keyword)

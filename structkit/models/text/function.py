@@ -109,7 +109,7 @@ def _check_parameters(function: Callable[..., object], name: str, parameter: str
 
 
 def _is_async(function: Callable[..., object]) -> bool:
-    """Whether calls of a function run on an event loop, and therefore side by side."""
+    """Return whether calls of a function run on an event loop, and therefore side by side."""
     called = function if isfunction(function) or ismethod(function) else getattr(function, "__call__", None)  # noqa: B004
     return any(iscoroutinefunction(each) or isasyncgenfunction(each) for each in (function, called))
 

@@ -43,7 +43,7 @@ def cache_parameter(model: PreTrainedModel) -> str | None:
 
 
 def is_compiled(model: PreTrainedModel) -> bool:
-    """Whether `torch.compile` traces the model: a wrapper, `model.compile()`, or a compiled `forward`."""
+    """Return whether `torch.compile` traces the model: a wrapper, `model.compile()`, or a compiled `forward`."""
     return (
         hasattr(model, "_orig_mod")
         or getattr(model, "_compiled_call_impl", None) is not None

@@ -38,7 +38,7 @@ _ROOM = 64
 
 
 def can_batch(model: PreTrainedModel) -> bool:
-    """Whether the cache of a model can be cropped, shifted and joined by row; false for recurrent models."""
+    """Return whether the cache of a model can be cropped, shifted and joined by row; false for recurrent models."""
     if "attention_mask" not in forward_parameters(model) or cache_parameter(model) is None:
         return False
     try:

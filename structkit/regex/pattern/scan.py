@@ -337,7 +337,7 @@ class _Scanner:
         )
 
     def at_shorthand(self) -> bool:
-        r"""Whether a class such as `\w` is next, which is the same in any case."""
+        r"""Return whether a class such as `\w` is next, which is the same in any case."""
         return self.dialect != "ecma" and _SHORTHAND.match(self.pattern, self.position) is not None
 
     def escaped(self) -> UncertainClass:

@@ -11,7 +11,7 @@ __all__ = ["is_optional_at"]
 
 
 def is_optional_at(document: Document, path: Sequence[str | int]) -> bool:
-    """Whether every schema of the object around `path` lets its last key be left out.
+    """Return whether every schema of the object around `path` lets its last key be left out.
 
     What an object requires of its keys together, such as their number, is not considered.
 
@@ -32,7 +32,7 @@ def is_optional_at(document: Document, path: Sequence[str | int]) -> bool:
 
 
 def _requires(node: Anything | Object | ObjectProduct, key: str) -> bool:
-    """Whether an object without the key can be outside of a schema; a product of objects is not taken apart."""
+    """Return whether an object without the key can be outside of a schema; a product of objects is not taken apart."""
     if isinstance(node, Object):
         return bool(node.required_groups) or any(
             each.required and each.name == key for each in node.properties

@@ -128,7 +128,7 @@ def _member(error: ErrorDetails, value: object) -> Path:
 
 
 def _is_missing(error: ErrorDetails) -> bool:
-    """Whether the last step of the location of an error is the name of a missing field."""
+    """Return whether the last step of the location of an error is the name of a missing field."""
     return error["type"].startswith("missing") and bool(error["loc"])
 
 

@@ -106,7 +106,7 @@ class Fields:
                 )
 
     def has(self, name: str) -> bool:
-        """Whether a field is present and not `null`."""
+        """Return whether a field is present and not `null`."""
         return self.values.get(name) is not None
 
     def raw(self, name: str) -> object:
@@ -180,7 +180,7 @@ class Fields:
 
 
 def has_surrogate(text: str) -> bool:
-    r"""Whether a text has half of a surrogate pair.
+    r"""Return whether a text has half of a surrogate pair.
 
     >>> has_surrogate("\ud83d"), has_surrogate("\U0001f600")
     (True, False)

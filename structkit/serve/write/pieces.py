@@ -288,7 +288,7 @@ class ContentText:
             self._send(len(text), tokens, is_end=True)
 
     def _find_stop(self, tokens: TokensFrom) -> bool:
-        """Whether the text has a stop sequence; the text before the first is sent, and its tokens are counted."""
+        """Return whether the text has a stop sequence; send the text before the first, and count its tokens."""
         searched = max(self._searched, self._length_without_stop(tokens))
         if self._stop is None and (found := _first_stop(self._text, self._stops, searched)):
             start, end, self._stop = found

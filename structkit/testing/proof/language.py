@@ -104,7 +104,7 @@ class Language:
         return self.walks.walk(random_source)
 
     def contains(self, text: str) -> bool:
-        """Whether a text is in the language."""
+        """Return whether a text is in the language."""
         return self.walks.guide.reader.accepts(text.encode())
 
     def dump(self, value: object) -> str:
@@ -113,7 +113,7 @@ class Language:
         return json.dumps(value, ensure_ascii=False, separators=separators)
 
     def writes(self, dump: str) -> bool:
-        """Whether the value of a JSON text is in the language, as written or in canonical form."""
+        """Return whether the value of a JSON text is in the language, as written or in canonical form."""
         value: object = json.loads(dump)
         return any(self.contains(self.dump(form)) for form in (value, self.target.canonicalize(value)))
 

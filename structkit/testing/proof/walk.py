@@ -198,7 +198,7 @@ class _RandomWalk:
         return ends[0]
 
     def _wants_more(self) -> bool:
-        """Whether the innermost container gets another field or item."""
+        """Return whether the innermost container gets another field or item."""
         holder = next(
             field for field in reversed(self.fields.open_fields) if field.kind in ("object", "array")
         )
@@ -261,7 +261,7 @@ class _RandomWalk:
         return self.names.setdefault(holder.start, set()) if holder else set()
 
     def _repeats(self) -> bool:
-        """Whether the current name equals a name in the object."""
+        """Return whether the current name equals a name in the object."""
         return self.fields.in_key and self._open_name() in self._used_names()
 
     def _close(self) -> None:
@@ -339,7 +339,7 @@ class _RandomWalk:
         )
 
     def _at_string_start(self) -> bool:
-        """Whether only the opening quote of the current name or string is written."""
+        """Return whether only the opening quote of the current name or string is written."""
         begin = self.fields.key_start if self.fields.in_key else self.fields.open_fields[-1].start
         return len(self.text) == begin + 1
 
