@@ -22,7 +22,7 @@ from structkit.schema.algebra.distinct import disjoint_branches
 from structkit.schema.ir.nodes import Const, Schema
 from structkit.schema.markers.json_style import Whitespace
 
-__all__ = ["UnionLowerer", "alternation", "option_text", "split_constants"]
+__all__ = ["UnionLowerer", "alternation", "option_text"]
 
 _MAX_INLINE_LENGTH = 2_000
 """Largest total length of texts with a common prefix that are written in place; longer ones become lazy rules."""
@@ -65,7 +65,7 @@ class UnionLowerer:
         lowering = self._lowering
         is_split = lowering.canonical and lowering.bounded
         alternatives = disjoint_branches(branches, lowering.definitions) if is_split else branches
-        strings, integers, others = split_constants(alternatives)
+        strings, integers, others = _split_constants(alternatives)
         count = len(strings) + len(integers)
         lowering.charge(count, path)
         overlapping = lowering.overlapping
@@ -129,12 +129,12 @@ def _suffix_tree(
     return seq(first[position:shared], choice(nodes))
 
 
-def split_constants(
+def _split_constants(
     branches: Iterable[Schema],
 ) -> tuple[list[LiteralText], list[LiteralText], list[Schema]]:
     """Return the texts of the strings and of the integers among alternatives, and the other alternatives.
 
-    >>> split_constants([Const('"a"'), Const("-1"), Const("null")])
+    >>> _split_constants([Const('"a"'), Const("-1"), Const("null")])
     ([LiteralText(value='"a"')], [LiteralText(value='-1')], [Const(note=None, text='null')])
     """
     strings: list[LiteralText] = []

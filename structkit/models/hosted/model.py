@@ -35,7 +35,6 @@ __all__ = [
     "HostedModel",
     "HostedOptions",
     "HostedSettings",
-    "client_timeout",
     "merged",
     "split_system",
     "wrong_client",
@@ -168,14 +167,14 @@ class HostedClient(ABC):
         self.is_async = is_async
 
     def timeout(self, request: TextRequest, own: object) -> float | None:
-        """Return the timeout that a request gets; see `client_timeout`.
+        """Return the timeout that a request gets; see `_client_timeout`.
 
         Args:
             request: The request.
             own: The timeout of the client.
         """
         waited = self.settings.timeout if request.seconds is None else request.seconds
-        return client_timeout(own, min(waited, self.settings.timeout))
+        return _client_timeout(own, min(waited, self.settings.timeout))
 
     @abstractmethod
     def secrets(self) -> Iterable[str]:
@@ -213,7 +212,7 @@ def split_system(messages: Iterable[Message]) -> tuple[str, list[Message]]:
     return "\n\n".join(system), others
 
 
-def client_timeout(own: object, timeout: float) -> float | None:
+def _client_timeout(own: object, timeout: float) -> float | None:
     """Return the timeout that a request gets; `None` if that of the client is as short.
 
     It ends a request whose caller has stopped waiting.
@@ -222,7 +221,7 @@ def client_timeout(own: object, timeout: float) -> float | None:
         own: The timeout of the client: seconds, or an object with a `read` timeout.
         timeout: Maximum number of seconds of a reply.
 
-    >>> client_timeout(600, 120.0), client_timeout(20, 120.0), client_timeout(None, 120.0)
+    >>> _client_timeout(600, 120.0), _client_timeout(20, 120.0), _client_timeout(None, 120.0)
     (120.0, None, 120.0)
     """
     read = getattr(own, "read", own)

@@ -19,7 +19,6 @@ __all__ = [
     "check_unknown",
     "describe_no_schema",
     "describe_unknown_type",
-    "inner_schema",
     "near_format",
     "refused_keys",
     "report_format",
@@ -109,7 +108,7 @@ def _is_function(raw: Mapping[str, object]) -> bool:
     >>> _is_function({"name": "f", "description": "A function.", "parameters": {"type": "object"}})
     True
     """
-    return raw.keys() & _KNOWN <= {"description"} and inner_schema(raw) is not None
+    return raw.keys() & _KNOWN <= {"description"} and _inner_schema(raw) is not None
 
 
 def _is_meant(raw: Mapping[str, object], path: SchemaPath) -> bool:
@@ -138,7 +137,7 @@ def describe_unknown_type(name: object, raw: Mapping[str, object]) -> str:
     >>> describe_unknown_type("strng", {"type": "strng"})
     "unknown type 'strng'; write 'string'"
     """
-    if (inner := inner_schema(raw)) is not None:
+    if (inner := _inner_schema(raw)) is not None:
         return f"{shorten_value(name)} is not a type of JSON Schema; pass the schema in it, {inner}"
     text = name.__name__ if isinstance(name, type) else name
     text = _PYTHON_TYPES.get(text, text) if isinstance(text, str) else ""
@@ -208,7 +207,7 @@ def _is_extension(key: str) -> bool:
 def _hint(raw: Mapping[str, object]) -> str:
     if {"openapi", "swagger", "components", "paths"} & raw.keys():
         return "this is a document of OpenAPI: pass one of its schemas"
-    if (inner := inner_schema(raw)) is not None:
+    if (inner := _inner_schema(raw)) is not None:
         return f"pass the schema in it, {inner}"
     key, value = next(iter(raw.items()))
     if isinstance(value, type):
@@ -222,10 +221,10 @@ def _hint(raw: Mapping[str, object]) -> str:
     return f"keys of an object are properties: {{'type': 'object', 'properties': {{{key!r}: {{...}}}}}}"
 
 
-def inner_schema(raw: Mapping[str, object]) -> str | None:
+def _inner_schema(raw: Mapping[str, object]) -> str | None:
     """Return where the schema is in what an API wraps around one; `None` for other objects.
 
-    >>> inner_schema({"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}})
+    >>> _inner_schema({"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}})
     "target['function']['parameters']"
     """
     path, current = "target", raw

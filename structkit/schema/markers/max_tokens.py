@@ -10,7 +10,7 @@ from typing import Any
 from structkit.arguments.names import names_arguments
 from structkit.schema.markers.annotations import annotations_at, has_annotation
 
-__all__ = ["KEYWORD", "MaxTokens", "field_token_limits", "max_tokens_at"]
+__all__ = ["KEYWORD", "MaxTokens", "field_token_limits"]
 
 KEYWORD = "x-structkit-maxTokens"
 """The JSON Schema keyword of the limit; other libraries ignore it."""
@@ -43,11 +43,11 @@ class MaxTokens:
         return {**handler(core_schema), KEYWORD: self.tokens}
 
 
-def max_tokens_at(schema: Mapping[str, object], path: Sequence[str | int]) -> int | None:
+def _max_tokens_at(schema: Mapping[str, object], path: Sequence[str | int]) -> int | None:
     """Return the limit for the part of a value at `path`: the smallest one, `None` without any.
 
     >>> schema = {"properties": {"a": {"items": {"type": "string", KEYWORD: 5}}}}
-    >>> max_tokens_at(schema, ["a", 3]), max_tokens_at(schema, ["a"])
+    >>> _max_tokens_at(schema, ["a", 3]), _max_tokens_at(schema, ["a"])
     (5, None)
     """
     counts = annotations_at(schema, KEYWORD, path)
@@ -55,9 +55,9 @@ def max_tokens_at(schema: Mapping[str, object], path: Sequence[str | int]) -> in
 
 
 def field_token_limits(schema: Mapping[str, object]) -> Callable[[Sequence[str | int]], int | None] | None:
-    """Return `max_tokens_at` for one schema, or `None` if the schema sets no limit.
+    """Return `_max_tokens_at` for one schema, or `None` if the schema sets no limit.
 
     >>> field_token_limits({"type": "string"}) is None
     True
     """
-    return partial(max_tokens_at, schema) if has_annotation(schema, KEYWORD) else None
+    return partial(_max_tokens_at, schema) if has_annotation(schema, KEYWORD) else None

@@ -28,7 +28,6 @@ __all__ = [
     "Core",
     "base64_schema",
     "branches_of",
-    "builtin_remedy",
     "decimal_schema",
     "describe_error",
     "encoder_of",
@@ -354,7 +353,7 @@ def describe_error(target: object, error: Exception, undefined: str | None = Non
         return f"{name} has the class {marker[1]} as an annotation; write {example}"
     unknown = re.match(r"Unable to generate pydantic-core schema for (.+?)\. Set `arbitrary_types", message)
     if unknown is not None:
-        if (remedy := builtin_remedy(_class_at(target, unknown[1]))) is not None:
+        if (remedy := _builtin_remedy(_class_at(target, unknown[1]))) is not None:
             return (
                 f"pydantic does not read {_bare(unknown[1])}, a class derived from a built-in one; {remedy}"
             )
@@ -393,10 +392,10 @@ def describe_error(target: object, error: Exception, undefined: str | None = Non
     return f"pydantic cannot describe {name}: {message}; use a type that pydantic can validate from JSON"
 
 
-def builtin_remedy(cls: object) -> str | None:
+def _builtin_remedy(cls: object) -> str | None:
     """Return what to write instead of a class that is derived from a built-in one; `None` for other classes.
 
-    >>> builtin_remedy(type("UserId", (str,), {}))
+    >>> _builtin_remedy(type("UserId", (str,), {}))
     'write Annotated[str, pydantic.AfterValidator(UserId)] instead of UserId'
     """
     if not isinstance(cls, type) or cls.__module__ == "builtins":
@@ -442,7 +441,7 @@ def invalid_message(schema: Core) -> str:
     cls = schema.get("cls")
     name = getattr(cls, "__name__", str(schema.get("type")))
     remedy = _shown(f"<class '{getattr(cls, '__module__', '')}.{name}'>").partition("; ")[2]
-    return f"{name} {NO_JSON}; {builtin_remedy(cls) or remedy}"
+    return f"{name} {NO_JSON}; {_builtin_remedy(cls) or remedy}"
 
 
 _USE_ANOTHER = "use a type that can be written as JSON"
