@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import TypeGuard
 
 from structkit.schema.algebra.membership import contains_value, strings_contain
 from structkit.schema.algebra.string_oracle import StringOracle
@@ -28,12 +29,18 @@ __all__ = [
     "allowed_constants",
     "constant_key",
     "constant_value",
+    "is_string_constant",
     "lists_scalars",
     "possible_texts",
     "subtract_constants",
     "values_of",
     "without_other_constants",
 ]
+
+
+def is_string_constant(node: Schema) -> TypeGuard[Const]:
+    """Return whether a node is the constant of a string."""
+    return isinstance(node, Const) and node.text[0] == '"'
 
 
 def lists_scalars(node: Schema) -> bool:
@@ -112,7 +119,7 @@ def possible_texts(branches: Sequence[Schema], strings: String, oracle: StringOr
     >>> possible_texts([Const('"ab"'), Const("1")], String(patterns=("a",)), UNDECIDED)
     {Const(note=None, text='"ab"'): True}
     """
-    texts = [branch for branch in branches if isinstance(branch, Const) and branch.text[0] == '"']
+    texts = [branch for branch in branches if is_string_constant(branch)]
     if not texts:
         return {}
     values: list[str] = json.loads(f"[{','.join(branch.text for branch in texts)}]")
@@ -122,10 +129,6 @@ def possible_texts(branches: Sequence[Schema], strings: String, oracle: StringOr
 
 _NO_STRINGS = frozenset({Null, Boolean, Integer, Number, Array, Object, Combined, Const})
 """Nodes other than constants without strings, and constants whose texts are compared."""
-
-
-def _is_text(node: Schema) -> bool:
-    return isinstance(node, Const) and node.text[0] == '"'
 
 
 def _contain_each(
@@ -139,8 +142,8 @@ def _contain_each(
     known = set(nodes)
     strings = [node for node in nodes if isinstance(node, String)]
     texts = [node for node in nodes if type(node) not in _NO_STRINGS and node not in strings]
-    others = [node for node in nodes if not isinstance(node, Const) or node.text[0] != '"']
-    new = [node for node in constants if isinstance(node, Const) and _is_text(node) and node not in known]
+    others = [node for node in nodes if not is_string_constant(node)]
+    new = [node for node in constants if is_string_constant(node) and node not in known]
     values: list[str] = json.loads(f"[{','.join(node.text for node in new)}]")
     columns = [strings_contain(node, values, oracle) for node in strings] if new else []
     of_strings: dict[Schema, tuple[bool | None, ...]] = {}
@@ -148,7 +151,9 @@ def _contain_each(
         of_strings.update(zip(new, zip(*columns, strict=True), strict=True))
     return {
         constant: constant in known
-        or _is_in_one(texts if _is_text(constant) else others, constant, oracle, of_strings.get(constant, ()))
+        or _is_in_one(
+            texts if is_string_constant(constant) else others, constant, oracle, of_strings.get(constant, ())
+        )
         for constant in constants
     }
 

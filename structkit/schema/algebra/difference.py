@@ -8,14 +8,14 @@ reference becomes a definition, like an intersection.
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import reduce
 from itertools import zip_longest
 
 from structkit.errors import UnsupportedKeyword
-from structkit.schema.algebra.constants import lists_scalars, subtract_constants
+from structkit.schema.algebra.constants import is_string_constant, lists_scalars, subtract_constants
 from structkit.schema.algebra.extend_prefix import extend_prefix
 from structkit.schema.algebra.intersect import Intersector
 from structkit.schema.algebra.intersect_strings import literal_pattern
@@ -100,11 +100,11 @@ def difference(left: Schema, right: Schema, intersector: Intersector, path: Sche
         others = intersector.combine((right,), 0, 0, intersector, path)
         return intersector.combine((left, others), 2, 2, intersector, path)
     if isinstance(right, Union):
-        texts = [branch for branch in right.branches if _is_string_const(branch)]
+        texts = [branch for branch in right.branches if is_string_constant(branch)]
         if len(texts) > 1:
             left = _without_texts(left, texts, intersector, path)
         for branch in right.branches:
-            if len(texts) < 2 or not _is_string_const(branch):
+            if len(texts) < 2 or not is_string_constant(branch):
                 left = difference(left, branch, intersector, path)
         return left
     if isinstance(left, Anything):
@@ -154,7 +154,9 @@ def subtract_object(left: Schema, right: Object, intersector: Intersector, path:
     return union(_objects(left, right, intersector, path), _EMPTY.reason)
 
 
-def _without_texts(left: Schema, texts: list[Schema], intersector: Intersector, path: SchemaPath) -> Schema:
+def _without_texts(
+    left: Schema, texts: Sequence[Schema], intersector: Intersector, path: SchemaPath
+) -> Schema:
     """Return the values other than some texts; one at a time, each would be compared with all others."""
     match left:
         case String():
@@ -288,10 +290,6 @@ def _pieces(left: Schema, right: Schema, intersector: Intersector, path: SchemaP
             yield from _objects(left, right, intersector, path)
         case (Combined(), _) | (_, Combined()):
             raise AssertionError("combinations of objects are handled before")  # no piece would mean no value
-
-
-def _is_string_const(node: Schema) -> bool:
-    return isinstance(node, Const) and node.text[0] == '"'
 
 
 def _other_than(texts: Iterable[Schema]) -> String:
