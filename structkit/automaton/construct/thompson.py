@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.construct.arithmetic import multiples
+from structkit.automaton.construct.networks import MAX_DIRECT_RANGES, emit_network
 from structkit.automaton.construct.nfa import Nfa
 from structkit.automaton.construct.optional_parts import group_optional, optional_run
 from structkit.automaton.construct.sizes import Sizes, repeats_letters
@@ -18,7 +19,6 @@ from structkit.automaton.core.dfa import DEAD, ENTER, EXIT, NO_OP, Callee, Dfa
 from structkit.automaton.core.kernels import OPERATION_BITS
 from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
-from structkit.regex.charset import char_class, intersection
 from structkit.regex.json_string import is_substring
 from structkit.regex.nodes import (
     AnyOrder,
@@ -45,11 +45,6 @@ __all__ = ["build_nfa"]
 
 _MAX_SEPARATE_TEXTS = 8
 """Maximum number of alternative literals that are emitted one by one; more share a trie."""
-
-_ASCII, _NOT_ASCII = char_class([(0, 127)]), char_class([(128, 0x10FFFF)])
-
-_MAX_DIRECT_RANGES = 8
-"""Maximum number of ranges of a character class that is emitted directly; larger classes are kept as tables."""
 
 _MIN_COPIED_STATES = 20
 """Minimum number of copied states for which shifting the rows of the first copy is faster than emitting each copy."""
@@ -116,6 +111,8 @@ class _Builder:
         self.max_states = limits.nfa_states
         self.rules = rules
         self.open_rules: list[str] = []
+        self.has_calls = rules is None
+        self.wide_states = 0
         self.is_large = Sizes(limits).is_large
 
     def state(self) -> int:
@@ -165,35 +162,9 @@ class _Builder:
             case MultipleOf(of, places):
                 return multiples(self, of, places, start)
             case Network():
-                return self.network(node, start)
+                return emit_network(self, node, start)
             case ReturnLabel():
                 return self.call_rule(node, start)
-
-    def network(self, node: Network, start: int) -> int:
-        """Emit a finite automaton with new states; the move into a state ends there if nothing else enters it."""
-        states = [self.state() for _ in range(node.size)]
-        self.link(start, states[0])
-        shared: dict[tuple[Node, int], int] = {}
-
-        def emit_shared(source: int, part: Node, target: int) -> None:
-            # Equal moves from several states share the states inside them: rules of a grammar repeat their terminals.
-            begin = shared.get((part, target))
-            if begin is None:
-                begin = shared[part, target] = self.state()
-                self.link(self.emit(part, begin), states[target])
-            self.link(states[source], begin)
-
-        for source, part, target in node.moves:
-            if type(part) is Network:
-                emit_shared(source, part, target)
-            elif not isinstance(part, CharClass) or len(part.ranges) <= _MAX_DIRECT_RANGES:
-                self.link(self.emit(part, states[source]), states[target])
-            else:
-                ascii_part, others = intersection(part, _ASCII), intersection(part, _NOT_ASCII)
-                if ascii_part.ranges:
-                    self.link(self.emit(ascii_part, states[source]), states[target])
-                emit_shared(source, others, target)
-        return states[1]
 
     def link(self, source: int, target: int) -> None:
         self.nfa.epsilon.extend((source, target))
@@ -251,7 +222,7 @@ class _Builder:
     def chars(self, ranges: tuple[tuple[int, int], ...], start: int) -> int:
         """Emit a character class; encodings with equal suffixes share states, so that large classes stay small."""
         nfa, end = self.nfa, self.state()
-        if len(ranges) <= _MAX_DIRECT_RANGES:
+        if len(ranges) <= MAX_DIRECT_RANGES:
             states: dict[tuple[tuple[int, int], ...], int] = {(): end}
             for sequence in byte_sequences(ranges):
                 target = end
