@@ -66,6 +66,7 @@ _MAX_EXPONENT = 1_000
 _MAX_ENUMERATED = 1_000
 """Maximum number of enumerated multiples, or of their final digits."""
 
+_NEGATIVE_ZERO = seq("-0", Repeat(seq(".", Repeat(LiteralText("0"), 1)), 0, 1))
 _FRACTION = seq(LiteralText("."), digits(0, None), char_class([(0x31, 0x39)]))
 _SHORTEST = choice(
     [
@@ -177,8 +178,8 @@ def without_multiples(node: Node, excluded: Sequence[Decimal], limits: Limits, p
     """Return the numbers of a node that are multiples of none of the excluded numbers."""
     for of in excluded:
         multiples_of = numbers(Number(multiple_of=of), bounded=False, limits=limits, path=path)
-        # With more zeros at its end than the divisor has places, a text is a multiple, too.
-        spelled = seq(multiples_of, Repeat(LiteralText("0")))
+        # Multiples can also have more zeros at their end than the divisor has places, and zero a minus.
+        spelled = choice([seq(multiples_of, Repeat(LiteralText("0"))), _NEGATIVE_ZERO])
         node = Intersection(node, spelled, negate=True, lookahead=_NUMBER_END)
     return node
 

@@ -172,6 +172,14 @@ def test_each_spelling_without_an_exponent_of_what_is_no_multiple_is_accepted(
     assert holds(node, text) == (inside(value, low, high) and all(value % part for part in parts)), text
 
 
+@pytest.mark.parametrize("of", ["1", "3", "0.5", "2.5", "0.3"])
+def test_no_spelling_of_zero_is_no_multiple(of: str) -> None:
+    parts = (Decimal(of),)
+    node = without_multiples(numbers(Number(not_multiple_of=parts), bounded=False), parts, Limits(), None)
+    assert not any(holds(node, text) for text in ("0", "-0", "0.0", "-0.0", "0.000", "-0.000"))
+    assert holds(node, "-0.0001") and holds(node, "0.00001")
+
+
 def test_few_multiples_are_enumerated() -> None:
     schema = Number(minimum=Bound(Decimal(0)), maximum=Bound(Decimal(1)), multiple_of=Decimal("0.3"))
     node = numbers(schema, bounded=True)
