@@ -10,6 +10,7 @@ import pytest
 
 import structkit as sk
 from structkit.grammar.syntax.lark_grammar import LarkGrammar
+from structkit.limits import Limits
 from structkit.targets.fingerprint import fingerprint_of
 
 GRAMMAR = 'start: "a" B\nB: /[b-d]+/'
@@ -69,3 +70,10 @@ def test_values_that_are_equal_in_python_have_other_fingerprints() -> None:
 
 def test_a_schema_with_objects_of_other_classes_has_no_fingerprint() -> None:
     assert fingerprint_of({"properties": OrderedDict(a={})}) is None
+
+
+def test_a_grammar_with_types_or_limits_has_no_fingerprint() -> None:
+    text = 'start: "a" part\npart: "b"'
+    assert fingerprint_of(sk.Grammar(text)) is not None
+    assert fingerprint_of(sk.Grammar('start: "a" part', holes={"part": int})) is None
+    assert fingerprint_of(sk.Grammar(text, limits=Limits(states=99_999))) is None
