@@ -109,7 +109,7 @@ def with_multiple_spellings(
 
 def _has_multiple_spellings(schema: Schema, any_order: bool, shared_keys: Container[str]) -> bool:
     """Return whether some value of a schema, references excluded, has more than one spelling."""
-    pending = [schema]
+    pending, visited = [schema], set[int]()
     while pending:
         current = pending.pop()
         if isinstance(current, Const):  # a union may have thousands
@@ -128,12 +128,17 @@ def _has_multiple_spellings(schema: Schema, any_order: bool, shared_keys: Contai
             or any(key.name in shared_keys for key in current.properties)
         ):
             return True
-        pending += [child for _, child in children(current)]
+        if id(current) not in visited:  # a part may occur in many places
+            visited.add(id(current))
+            pending += [child for _, child in children(current)]
     return False
 
 
 _Trail: TypeAlias = "tuple[_Trail, Step] | None"
 """The steps from a schema to a part, the last one first."""
+
+_MAX_SIZE = 20_000
+"""Number of schemas beyond which a part that occurs in many places is counted once: its places may be 2 ** 30."""
 
 
 def _references(
@@ -142,6 +147,7 @@ def _references(
     """Count the references of one schema in `usages`; return the referenced names and the number of schemas."""
     names: dict[str, None] = {}
     pending: list[tuple[Schema, _Trail, bool]] = [(schema, None, False)]
+    visited: set[tuple[int, bool]] = set()
     size = 1
     while pending:
         current, trail, overlapping = pending.pop()
@@ -157,7 +163,8 @@ def _references(
             use.count += 1
             use.overlapping = use.overlapping or overlapping
             names[current.name] = None
-        else:
+        elif size < _MAX_SIZE or (id(current), overlapping) not in visited:
+            visited.add((id(current), overlapping))
             parts = children(current)
             size += len(parts)
             overlapping = overlapping or _has_overlapping_parts(current)

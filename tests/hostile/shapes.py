@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import structkit as sk
 from tests.hostile.case import Case, schema, union
 
 __all__ = ["CASES"]
@@ -66,6 +67,18 @@ def _nested_not(depth: int) -> dict[str, object]:
     for n in range(depth):
         found = {"not": union(properties={f"k{n}": found}, required=[f"k{n}"])}
     return union(**found)
+
+
+def _unevaluated(depth: int, found: dict[str, object], *, required: bool = False) -> dict[str, object]:
+    """Objects in objects, each with two alternatives and other keys that neither evaluates."""
+    for n in range(depth):
+        found = union(
+            properties={f"k{n}": found},
+            anyOf=[{"required": [f"o{n}"]}, {"patternProperties": {f"^{n}": _STRING}}],
+            unevaluatedProperties={"type": "null"},
+            required=[f"k{n}"] * required,
+        )
+    return found
 
 
 def _shared(depth: int) -> dict[str, object]:
@@ -159,6 +172,18 @@ _CASES: dict[str, Callable[[], object]] = {
         ),
         "unevaluatedProperties": False,
     },
+    "unevaluatedProperties, 30 deep": lambda: _unevaluated(30, _INTEGER),
+    "unevaluatedProperties, 30 deep, and a reference to a reference": lambda: {
+        **_unevaluated(30, _ref(0)),
+        "$defs": {"d0": _ref(1), "d1": _INTEGER},
+    },
+    "unevaluatedProperties, 30 deep, required, and references": lambda: {
+        **_unevaluated(30, _ref(0), required=True),
+        "$defs": {"d0": schema(type="array", items=_ref(1)), "d1": _ref(2), "d2": _INTEGER},
+    },
+    "unevaluatedProperties, 30 deep, closed": lambda: sk.JsonSchema(
+        _unevaluated(30, _INTEGER), additional="closed"
+    ),
     "unevaluatedItems of 40 prefixes": lambda: schema(
         type="array",
         anyOf=[{"prefixItems": [_INTEGER] * n} for n in range(1, 40)],

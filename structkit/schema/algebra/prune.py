@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import TypeAlias
 
 from structkit.errors import SchemaError
@@ -34,16 +35,13 @@ from structkit.schema.ir.nodes import (
 )
 from structkit.schema.ir.path import join_path, path_step
 from structkit.schema.ir.product_search import possible_product
-from structkit.schema.ir.rebuild import in_array, in_object, in_product
+from structkit.schema.ir.rebuild import Rebuild, in_array, in_object, in_product
 from structkit.schema.ir.unsatisfiable import unsatisfiable
 
 __all__ = ["prune", "referenced_names", "topological_order"]
 
 Definitions = Mapping[str, Schema]
-_COMPOSITE = (Ref, Union, String, Array, Object, Combined, ObjectProduct)
-"""Node types that may contain unsatisfiable parts."""
-
-_WITH_PARTS = frozenset({*_COMPOSITE, Never})
+_WITH_PARTS = frozenset({Ref, Union, String, Array, Object, Combined, ObjectProduct, Never})
 """The types of nodes that pruning may change: a set, because a document has thousands of other nodes."""
 
 
@@ -71,7 +69,8 @@ def prune(
         return Document(definitions[root], {}, bounded=python)  # the most frequent case
     definitions = _without_aliases(definitions, order)
     if closed:
-        definitions = {name: _close_objects(node) for name, node in definitions.items()}
+        close = Rebuild(_close_objects).of
+        definitions = {name: close(node) for name, node in definitions.items()}
     note = None
     if isinstance(alias := definitions[root], Ref):
         root, note = alias.name, alias.note
@@ -135,12 +134,16 @@ def _references_if_plain(node: Schema) -> dict[str, None] | None:
     """
     names: dict[str, None] = {}
     pending = [node]
+    visited = set[int]()
     while pending:
         current = pending.pop()
         if isinstance(current, String):  # the most frequent one
             if current.content is not None:
                 return None
+        elif id(current) in visited:
+            continue
         elif isinstance(current, Object):
+            visited.add(id(current))
             if current.required_groups or current.min_properties:
                 return None
             keys: list[Property | Additional] = [*current.properties, *current.additional]
@@ -148,10 +151,12 @@ def _references_if_plain(node: Schema) -> dict[str, None] | None:
         elif isinstance(current, Ref):
             names[current.name] = None
         elif isinstance(current, Array):
+            visited.add(id(current))
             if current.unique_items or current.repeats_item or current.contains:
                 return None
             pending += (current.items, *reversed(current.prefix))
         elif isinstance(current, Union):
+            visited.add(id(current))
             pending += [each for each in reversed(current.branches) if type(each) in _WITH_PARTS]
         elif isinstance(current, Never | ObjectProduct):
             return None
@@ -163,7 +168,7 @@ def _are_satisfiable(definitions: Definitions, references: Mapping[str, Mapping[
     unknown = {
         name: required
         for name, node in definitions.items()
-        if references[name] and (required := set(_required_references(node)))
+        if references[name] and (required := _required_references(node))
     }
     for _ in range(_MAX_ROUNDS):
         for name in reversed(list(unknown)):  # most definitions refer to later ones
@@ -175,27 +180,35 @@ def _are_satisfiable(definitions: Definitions, references: Mapping[str, Mapping[
 _MAX_ROUNDS = 3
 
 
-def _required_references(node: Schema) -> list[str]:
-    """Return names whose satisfiable definitions are enough for a pruned node to be satisfiable."""
+def _required_references(node: Schema, known: dict[int, Set[str]] | None = None) -> Set[str]:
+    """Return names whose satisfiable definitions are enough for a pruned node to be satisfiable.
+
+    Those of parts are `known` by their identity, since a part may occur in many places.
+    """
+    known = {} if known is None else known
     values: list[Schema]
+    if id(node) in known:
+        return known[id(node)]
     match node:
         case Ref(name):
-            return [name]
+            return {name}
         case ObjectProduct() | Object(required_groups=(_, *_)) | Array(contains=(_, *_)):
-            return list(referenced_names(node))
+            return set(referenced_names(node))
         case Object(properties, min_properties=min_properties):
             if min_properties > sum(prop.required for prop in properties):
-                return list(referenced_names(node))
+                return set(referenced_names(node))
             values = [prop.value for prop in properties if prop.required and type(prop.value) in _WITH_PARTS]
         case Array(prefix, items, min_items):
             values = [*prefix, items][:min_items]
         case Union(branches):
-            return min(map(_required_references, branches), key=len)
+            found = known[id(node)] = min((_required_references(each, known) for each in branches), key=len)
+            return found
         case String(content=content) if content is not None:
             values = [content]
         case _:
-            return []
-    return [name for value in values for name in _required_references(value)]
+            return frozenset()
+    found = known[id(node)] = set[str]().union(*(_required_references(value, known) for value in values))
+    return found
 
 
 def referenced_names(node: Schema, *, unguarded: bool = False) -> Iterator[str]:
@@ -257,17 +270,15 @@ def _without_aliases(definitions: Definitions, order: Iterable[str]) -> dict[str
             ends[name] = _with_note_of(end, node)
     if not ends:
         return dict(definitions)
-    return {name: _redirected(node, ends) for name, node in definitions.items()}
+    redirect = Rebuild(partial(_redirected, targets=ends)).of
+    return {name: redirect(node) for name, node in definitions.items()}
 
 
 def _with_note_of(end: Ref, alias: Ref) -> Ref:
     return end if alias.note is None or alias.note is end.note else replace(end, note=alias.note)
 
 
-def _redirected(node: Schema, targets: Mapping[str, Ref]) -> Schema:
-    def redirected(part: Schema) -> Schema:
-        return _redirected(part, targets)
-
+def _redirected(node: Schema, redirected: Callable[[Schema], Schema], targets: Mapping[str, Ref]) -> Schema:
     match node:
         case Ref(name=name) if name in targets:
             return _with_note_of(targets[name], node)
@@ -287,22 +298,20 @@ def _redirected(node: Schema, targets: Mapping[str, Ref]) -> Schema:
     return node
 
 
-def _close_objects(node: Schema) -> Schema:
+def _close_objects(node: Schema, closed: Callable[[Schema], Schema]) -> Schema:
     """Return the node without implicit additional keys."""
     match node:
         case Union(branches=branches):
-            return with_note(union(map(_close_objects, branches)), node.note)
+            return with_note(union(map(closed, branches)), node.note)
         case Array():
-            return array(in_array(node, _close_objects))
+            return array(in_array(node, closed))
         case Object():
             explicit = _explicit_groups(node.additional)
             some = tuple(map(_explicit_groups, node.required_groups))
-            return object_(
-                in_object(replace(node, additional=explicit, required_groups=some), _close_objects)
-            )
+            return object_(in_object(replace(node, additional=explicit, required_groups=some), closed))
         case ObjectProduct():
             groups = tuple(group for group in node.additional if not group.implicit)
-            return possible_product(in_product(replace(node, additional=groups), _close_objects))
+            return possible_product(in_product(replace(node, additional=groups), closed))
     return node
 
 
@@ -345,38 +354,16 @@ def _satisfiable_definitions(
 
 def _clean(node: Schema, satisfiable: Set[str], definitions: Definitions) -> Schema:
     """Return the node without unsatisfiable parts."""
-    return _Cleaner(satisfiable, definitions, {}).clean(node)
+    return Rebuild(partial(_clean_parts, satisfiable=satisfiable, definitions=definitions)).of(node)
 
 
-@dataclass(frozen=True, slots=True)
-class _Cleaner:
-    """A class and no function that calls itself, which would be left to the garbage collector.
-
-    Attributes:
-        satisfiable: The names of the satisfiable definitions.
-        definitions: The definitions.
-        cleaned: The clean parts by the identity of the parts: differences share their parts.
-    """
-
-    satisfiable: Set[str]
-    definitions: Definitions
-    cleaned: dict[int, Schema]
-
-    def clean(self, part: Schema) -> Schema:
-        """Return a part without its unsatisfiable parts."""
-        if isinstance(part, Ref):
-            return part if part.name in self.satisfiable else Never(f"{part.name} has no finite value")
-        if not isinstance(part, _COMPOSITE):
-            return part
-        found = self.cleaned.get(id(part))
-        if found is None:
-            found = self.cleaned[id(part)] = _clean_parts(part, self.clean, self.definitions)
-        return found
-
-
-def _clean_parts(node: Schema, clean: Callable[[Schema], Schema], definitions: Definitions) -> Schema:
+def _clean_parts(
+    node: Schema, clean: Callable[[Schema], Schema], satisfiable: Set[str], definitions: Definitions
+) -> Schema:
     """Return the node with clean parts."""
     match node:
+        case Ref(name):
+            return node if name in satisfiable else Never(f"{name} has no finite value")
         case Union(branches=branches):
             cleaned = [clean(branch) for branch in branches]
             if all(map(operator.is_, cleaned, branches)):

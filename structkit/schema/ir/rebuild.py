@@ -17,12 +17,41 @@ from structkit.schema.ir.nodes import (
     ProductKey,
     Property,
     Schema,
+    Union,
 )
 
-__all__ = ["in_array", "in_object", "in_product"]
+__all__ = ["Rebuild", "in_array", "in_object", "in_product"]
 
 K = TypeVar("K", Property, Additional, Case)
 P = TypeVar("P", ProductKey, ProductGroup)
+
+_SHARED = frozenset({Array, Object, ObjectProduct, Union})
+"""The types of nodes that are changed once: others are changed as fast as they are found."""
+
+
+class Rebuild:
+    """A change of nodes that is made once for each node, since a part may occur in many places.
+
+    A class and no function that calls itself, which would be left to the garbage collector.
+
+    Args:
+        change: Returns a node with another function applied to its parts.
+    """
+
+    __slots__ = ("_change", "_changed")
+
+    def __init__(self, change: Callable[[Schema, Callable[[Schema], Schema]], Schema]) -> None:
+        self._change = change
+        self._changed: dict[int, Schema] = {}
+
+    def of(self, node: Schema) -> Schema:
+        """Return a changed node. All nodes must live as long as the change, which knows them by their identity."""
+        if type(node) not in _SHARED:
+            return self._change(node, self.of)
+        found = self._changed.get(id(node))
+        if found is None:
+            found = self._changed[id(node)] = self._change(node, self.of)
+        return found
 
 
 def in_array(node: Array, change: Callable[[Schema], Schema]) -> Array:

@@ -395,7 +395,15 @@ def _is_negation(node: Schema) -> TypeGuard[Combined]:
 
 
 def _has_combinations(node: Schema) -> bool:
-    return isinstance(node, Combined) or any(_has_combinations(inner) for _, inner in children(node))
+    pending, visited = [node], set[int]()
+    while pending:
+        current = pending.pop()
+        if isinstance(current, Combined):
+            return True
+        if id(current) not in visited:  # a part may occur in many places
+            visited.add(id(current))
+            pending += [inner for _, inner in children(current)]
+    return False
 
 
 def _counts_keys(node: Object) -> bool:
