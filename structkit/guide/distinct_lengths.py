@@ -94,7 +94,9 @@ class DistinctLengths:
                 return UNREACHABLE
             prefix = buffer[above.seen_texts.open_start :]
             like = sum(text.startswith(prefix) for text in above.seen_texts.texts)
+            # The bound of the frame below counts the margin of the open text, which the rest takes the place of.
             at, rest, seen = above, self._rest(inner, like + 1), seen + 1
+            excess -= DISTINCT_MARGIN
         tokens = self._index.upper_bound(at) + excess
         following = tokens // self._counted
         return _sum(rest, tokens, self._excess(following, seen + following))

@@ -42,3 +42,14 @@ def test_digits_leave_room_from_all_states_and_strings_not_behind_the_quote() ->
     )
     assert 0 < digits.everywhere <= digits.at_start
     assert text.everywhere == 0 < text.at_start
+
+
+def test_what_an_open_text_needs_takes_the_place_of_its_margin() -> None:
+    schema = {"propertyNames": {"minLength": 1, "maxLength": 2}, "minProperties": 30, "type": "object"}
+    guide = sk.compile(schema, byte_vocabulary(), cache=False)
+    guide.index.make_exact()
+    lengths, cursor, bounds = DistinctLengths(guide.index), guide.cursor(), []
+    for byte in b'{"a": 0, ':
+        cursor.advance(byte)
+        bounds.append(min(lengths.of_frame(frame, cursor.state.buffer, 0) for frame in cursor.state.frames))
+    assert bounds[-1] < bounds[-2]  # the only byte there; a budget of the bound before it must be enough
