@@ -13,11 +13,13 @@ import pytest
 from structkit.errors import LimitExceeded
 from structkit.grammar.read import GrammarSource
 from structkit.grammar.rules.cfg import Terminal
-from structkit.grammar.rules.graph import Graph, coarsest, minimal
+from structkit.grammar.rules.graph import Graph, called_rules, coarsest, minimal
+from structkit.grammar.rules.inlining import kept_rules
 from structkit.grammar.syntax.lark_grammar import LarkOptions, Lexer
 from structkit.limits import Limits
 from structkit.regex.nodes import Network
 from tests.grammar.recognize import recognizer
+from structkit.regex.walk import components
 
 
 def calls(grammar: str, lexer: str) -> int:
@@ -226,3 +228,18 @@ def test_counts_of_characters_of_all_alphabets_are_few_states() -> None:
         "€@b.c",
     ]:
         assert accepts(text) == bool(pattern.fullmatch(text)), text
+
+
+def test_rules_that_call_each_other_are_searched_fewer_times_than_there_are_rules() -> None:
+    def graphs(count: int) -> dict[str, Graph]:
+        return {
+            f"r{n}": Graph(moves=[(0, f"r{(7 * n + 1) % count}", 1), (0, f"r{(13 * n + 5) % count}", 1)])
+            for n in range(count)
+        }
+
+    few, many = (counted(lambda count=count: kept_rules(graphs(count), "r0")) for count in (200, 800))  # type: ignore[misc]
+    assert many < 7 * few  # the square of 4 is 16
+    kept = kept_rules(graphs(800), "r0")
+    calls = {name: {*called_rules(graph)} - kept for name, graph in graphs(800).items() if name not in kept}
+    assert len(components(calls)) == len(calls)  # without the kept rules there is no cycle
+    assert all(name not in callees for name, callees in calls.items())

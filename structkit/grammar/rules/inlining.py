@@ -18,6 +18,10 @@ _MAX_SIZE = 30
 _MAX_SIZE_ONCE = 100
 """Maximum moves of a rule that is inlined where one other calls it; in a chain of rules, each is read again."""
 
+_MAX_SINGLE = 128
+"""Rules that call each other of which one is kept at a time, before the cycles without it are looked for. More are kept
+of more rules, since each search takes as long as there are rules."""
+
 
 def small_graphs(cfg: Cfg) -> dict[str, Graph]:
     """Return the automata of the rules of a grammar, with small ones inlined."""
@@ -54,10 +58,11 @@ def kept_rules(graphs: Mapping[str, Graph], start: str) -> set[str]:
         callers = Counter(callee for callees in inside.values() for callee in callees)
         for group in components(inside):
             if len(group) > 1 or group[0] in inside[group[0]]:
-                # The rule with the most calls in and out is likely to be on all cycles of the component.
-                most = max(sorted(group), key=lambda name: callers[name] * len(inside[name]))
-                kept.add(most)
-                pending.append([name for name in group if name != most])
+                # The rules with the most calls in and out are likely to be on all cycles of the component.
+                ranked = sorted(sorted(group), key=lambda name: -callers[name] * len(inside[name]))
+                taken = 1 + len(group) // _MAX_SINGLE
+                kept.update(ranked[:taken])
+                pending.append(ranked[taken:])
     return kept
 
 
