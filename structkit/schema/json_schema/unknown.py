@@ -124,11 +124,14 @@ def describe_no_schema(value: object) -> str:
 
     >>> describe_no_schema("str")
     "a schema must be an object or a boolean, not 'str'; write {'type': 'string'}"
+    >>> describe_no_schema(3)
+    'a schema must be an object or a boolean, not 3; write {} to allow any value'
     """
     name = value.__name__ if isinstance(value, type) else value
     name = _PYTHON_TYPES.get(name, name) if isinstance(name, str) else name
-    remedy = f"; write {{'type': {name!r}}}" if isinstance(name, str) and name in _TYPES else ""
-    return f"a schema must be an object or a boolean, not {shorten_value(value)}{remedy}"
+    is_type = isinstance(name, str) and name in _TYPES
+    remedy = f"{{'type': {name!r}}}" if is_type else "{} to allow any value"
+    return f"a schema must be an object or a boolean, not {shorten_value(value)}; write {remedy}"
 
 
 def describe_unknown_type(name: object, raw: Mapping[str, object]) -> str:
