@@ -246,8 +246,7 @@ class _Lowering:
         if self.order == "any" or (use.overlapping and not is_large):
             return False
         schema = self.definitions[name]
-        summary = self.summaries.of(schema)
-        if summary is None or not self.summaries.is_small(summary):
+        if (summary := self.summaries.of(schema)) is None or not self.summaries.is_small(summary):
             return False
         if use.recursive or self.summaries.is_worth_a_rule(schema, summary, is_large=is_large):
             self.defer(f"#{name}", schema, use.path, summary)
@@ -299,8 +298,7 @@ class _Lowering:
         self.canonical = self.keywords = self.overlapping = False
         self.count = self.depth = self.max_depth = self.size = 0
         self.small = True
-        is_any = isinstance(schema, Anything)
-        self.rules[rule] = any_json(self, rule) if is_any else self.node(schema, path)
+        self.rules[rule] = any_json(self, rule) if isinstance(schema, Anything) else self.node(schema, path)
 
     def reference(self, name: str) -> tuple[Node, int, bool, int]:
         """Return a lowered definition; one that is not lowered yet is recursive, or postponed."""
@@ -427,16 +425,18 @@ class _Lowering:
         """Lower a nested schema, or defer it below the root; in a large document, equal schemas are lowered once."""
         if self.depth and path != "$" and (summary := self.deferrable(schema)) is not None:
             return self.deferred_value(schema, path, summary)
-        if self.count < _MIN_SHARED or not self.depth or not self.strict:
+        if self.count < _MIN_SHARED or not self.depth:
             return self.lower_nested(schema, path)
         key = schema, self.canonical, self.overlapping
-        known = self.shared.get(key)
-        if known is None:
-            outer = self.max_depth, self.small, self.size
+        if (known := self.shared.get(key)) is None:
+            outer, unenforced = (self.max_depth, self.small, self.size), len(self.unenforced)
             self.max_depth, self.small, self.size = self.depth, True, 0
-            node = self.lower_nested(schema, path)
-            known = self.shared[key] = node, self.max_depth - self.depth, self.small, self.size
-            self.max_depth, self.small, self.size = outer
+            try:
+                known = self.lower_nested(schema, path), self.max_depth - self.depth, self.small, self.size
+            finally:
+                self.max_depth, self.small, self.size = outer
+            if len(self.unenforced) == unenforced:  # otherwise each place of the schema is reported
+                self.shared[key] = known
         return self.place(known)
 
     def place(self, lowered: tuple[Node, int, bool, int]) -> Node:

@@ -19,3 +19,4 @@ from tests.hostile import shapes
 def test_a_part_in_many_places_is_visited_once(case: Any) -> None:
     guide = sk.compile(case.make(), byte_vocabulary(), cache=False)  # 2 ** 30 visits would take minutes
     assert guide.cursor().forced_bytes().startswith(b"{")
+    assert "unevaluatedProperties" in {row.keyword for row in sk.explain(case.make()).rows}
