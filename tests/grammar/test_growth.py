@@ -18,8 +18,8 @@ from structkit.grammar.rules.inlining import kept_rules
 from structkit.grammar.syntax.lark_grammar import LarkOptions, Lexer
 from structkit.limits import Limits
 from structkit.regex.nodes import Network
-from tests.grammar.recognize import recognizer
 from structkit.regex.walk import components
+from tests.grammar.recognize import recognizer
 
 
 def calls(grammar: str, lexer: str) -> int:
