@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from structkit.regex.example import example_text
-from structkit.regex.nodes import CharClass, Choice, Intersection, LiteralText, Node, Repeat, Seq
+from structkit.regex.nodes import NEVER, CharClass, Choice, Intersection, LiteralText, Node, Repeat, Seq
 from tests.regex.oracle import holds
 from tests.regex.strategies import NODES
 
@@ -36,6 +36,7 @@ def test_a_text_is_as_long_as_the_repetitions_allow() -> None:
     assert example_text(Repeat(LiteralText("ab"), 3, 9), 0, 5) is None
     assert example_text(Choice((LiteralText("a"), Repeat(LiteralText("b"), 0, 4))), 3) == "bbb"
     assert example_text(Repeat(LiteralText("a"), 20_000, None)) is None
+    assert (example_text(Repeat(NEVER, 0, 3)), example_text(Repeat(NEVER, 1, 3))) == ("", None)
 
 
 def test_characters_without_an_escape_come_first() -> None:
