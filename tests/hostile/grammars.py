@@ -75,6 +75,10 @@ _LARK = {
     "lookaheads in a loop": "start: T+\nT: /(?:c(?=a.{9}b)|[a-z])+/",
     "lookahead to a letter 13 ahead": "start: T+\nT: /a(?=.{12}b)|[a-z]/",
     "lookahead that forbids a letter": "start: T+\nT: /(?!.{15}b)[a-z]+/",
+    "200 letters, then one of them": 'start: T "y"\nT: /[a-z]{1,200}x/',
+    "300 characters, then a word": 'start: T "y"\nT: /.{0,300}end/',
+    "lengths of parts of addresses": r'start: T ("," T)*'
+    + "\nT: /[\\w.+-]{1,64}@[\\w-]{1,63}(\\.[\\w-]{1,63})+/",
 }
 
 _LALR = {
@@ -89,6 +93,7 @@ _LALR = {
     "expressions of 60 levels": "start: e0\n"
     + "\n".join(f'e{n}: e{n + 1} | e{n} "o{n}" e{n + 1}' for n in range(60))
     + '\ne60: /[0-9]+/ | "(" e0 ")"',
+    "80 letters, then a suffix, beside names": "start: (T | NAME)+\nNAME: /[a-z_]+/\nT: /[a-z]{1,80}(able|ible)/\n%ignore / +/",
 }
 
 _GBNF = {

@@ -336,6 +336,14 @@ def test_an_undefined_rule_names_the_near_one(text: str, remedy: str) -> None:
     assert raised.value.remedy == remedy
 
 
+@pytest.mark.parametrize("syntax", ["gbnf", "kbnf"])
+def test_a_flag_of_lark_behind_a_text_is_no_rule(syntax: Literal["gbnf", "kbnf"]) -> None:
+    start, end = ("root", "") if syntax == "gbnf" else ("start", ";")
+    with pytest.raises(sk.GrammarError, match="texts have no flag `i` in this notation") as raised:
+        sk.Grammar(f'{start} ::= "select"i{end}', syntax=syntax)
+    assert raised.value.remedy == 'write both letters, such as ("a" | "A")'
+
+
 def test_text_that_is_no_grammar_has_a_remedy() -> None:
     with pytest.raises(sk.GrammarError, match="Unexpected input") as raised:
         sk.Grammar('start: "a')

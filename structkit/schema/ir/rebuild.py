@@ -42,16 +42,17 @@ class Rebuild:
 
     def __init__(self, change: Callable[[Schema, Callable[[Schema], Schema]], Schema]) -> None:
         self._change = change
-        self._changed: dict[int, Schema] = {}
+        # By identity, with the node, so that no other one gets its identity meanwhile.
+        self._changed: dict[int, tuple[Schema, Schema]] = {}
 
     def of(self, node: Schema) -> Schema:
-        """Return a changed node. All nodes must live as long as the change, which knows them by their identity."""
+        """Return a changed node."""
         if type(node) not in _SHARED:
             return self._change(node, self.of)
-        found = self._changed.get(id(node))
-        if found is None:
-            found = self._changed[id(node)] = self._change(node, self.of)
-        return found
+        known = self._changed.get(id(node))
+        if known is None:
+            known = self._changed[id(node)] = node, self._change(node, self.of)
+        return known[1]
 
 
 def in_array(node: Array, change: Callable[[Schema], Schema]) -> Array:
