@@ -271,7 +271,7 @@ def test_a_row_of_a_file_is_not_computed_again(target: AnyTarget, monkeypatch: p
     assert len(guide.index.rows)
     _clear_caches()
     warm = _compiled(target, cache=True)
-    monkeypatch.setattr(warm.index, "_walk", _no_walk)
+    monkeypatch.setattr(warm.index._walker, "row", _no_walk)
     for seed in range(6):
         _walk(warm.cursor(), cold.cursor(), 20, random.Random(seed))
 

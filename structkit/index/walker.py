@@ -202,13 +202,16 @@ class Walker:
         is_last = room > ARENA_SIZE * _MAX_GROWTH
         part = work if is_last else Work(_MERGING_STEPS)
         try:
-            return self._merged.row(nodes, frame, remaining, salt, signatures, states, part)
+            row = self._merged.row(nodes, frame, remaining, salt, signatures, states, part)
         except Outdated:
-            return None
+            row = None
         except LimitExceeded:
             if is_last:
                 raise
-            return None
+            row = None
+        if not is_last:
+            work.pay(part.limit - part.left, "the search for the tokens of a mask")
+        return row
 
     def _is_simple(self, nodes: NDArray[np.int32], frame: Frame) -> bool:
         """Return whether a walk can begin with `walk_simple`: the rule has no counter, and the state calls no rule.

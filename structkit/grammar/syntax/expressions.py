@@ -49,9 +49,6 @@ _UNROLLED = 8
 _MAX_NULLABLE_COUNT = 50
 """Maximum count of a rule that has the empty text: each count is a parse of its own."""
 
-_NO_FLAG = 'texts have no flag `i` in this notation; write both letters, such as ("a" | "A")'
-"""The message about a flag of Lark's notation behind a text."""
-
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -164,8 +161,7 @@ class Definitions:
         """
         for name, place in self.uses.items():
             if name not in self.rules:
-                is_flag = name == "i" and self.source.text[:place].endswith(('"', "'"))
-                self.source.fail(_NO_FLAG if is_flag else undefined_rule(name, self.places), place)
+                self.source.fail(undefined_rule(name, self.places, self.source.text[:place]), place)
         if start not in self.rules:
             self.source.fail(undefined_start(start, self.places), 0)
         productions = _Productions({name: choice(nodes) for name, nodes in self.rules.items()})

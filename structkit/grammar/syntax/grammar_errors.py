@@ -369,12 +369,14 @@ class GrammarErrors:
         return None
 
 
-def undefined_rule(name: str, names: Iterable[str]) -> str:
-    """Return the message about a rule that is used but not defined.
+def undefined_rule(name: str, names: Iterable[str], before: str) -> str:
+    """Return the message about a rule that is used but not defined, behind what comes before it in the grammar.
 
-    >>> undefined_rule("nmae", ["name"])
+    >>> undefined_rule("nmae", ["name"], "root ::= ")
     'the rule `nmae` is used but not defined; write name'
     """
+    if name == "i" and before.endswith(('"', "'")):
+        return 'texts have no flag `i` in this notation; write both letters, such as ("a" | "A")'
     close = closest_name(name, names)
     return f"the rule `{name}` is used but not defined; {f'write {close}' if close else 'define it'}"
 

@@ -87,17 +87,21 @@ def test_what_ends_the_program_in_a_tool_carries_the_record(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot interrupt one thread")
 def test_an_interrupt_while_calls_are_awaited_carries_the_record() -> None:
-    both, cancelled = threading.Barrier(3), [False, False]
+    both, cancelled, is_seen = threading.Barrier(3), [False, False], threading.Event()
 
     def wait(context: sk.Context[object], number: int) -> None:
-        both.wait(20)
-        cancelled[number] = context.cancelled.wait(20)
-        both.wait(20)
+        both.wait(60)
+        cancelled[number] = context.cancelled.wait(60)
+        is_seen.set()
+        both.wait(60)
 
     def interrupt() -> None:
-        both.wait(20)
-        time.sleep(0.2)  # a signal just before the main thread blocks would not end the wait
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        both.wait(60)
+        for _ in range(10):  # a signal just before the main thread blocks does not end the wait
+            time.sleep(0.2)
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            if is_seen.wait(5):
+                break
 
     script = [f"[{call('wait', number=0)}, {call('wait', number=1)}]"]
     agent = sk.Agent(ScriptedModel(script), [wait], max_parallel_calls=2)
@@ -108,7 +112,7 @@ def test_an_interrupt_while_calls_are_awaited_carries_the_record() -> None:
     assert [each.error for each in record.calls] == [
         "the call was interrupted, so it may or may not have been executed"
     ] * 2
-    both.wait(20)  # both calls have seen that they are cancelled
+    both.wait(60)  # both calls have seen that they are cancelled
     assert cancelled == [True, True]
 
 
