@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date
 from typing import Annotated, Any
 
@@ -85,6 +85,15 @@ def test_what_ends_the_program_in_a_tool_carries_the_record(
     assert [each.raised for each in record_of(caught.value).calls] == [caught.value]
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C raises `KeyboardInterrupt`, also in a process that was started in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot interrupt one thread")
 def test_an_interrupt_while_calls_are_awaited_carries_the_record() -> None:
     both, cancelled, is_seen = threading.Barrier(3), [False, False], threading.Event()
