@@ -29,7 +29,7 @@ _STEPS_PER_CLASS, _STEPS_PER_THREAD = 60, 8
 _STEPS_PER_PLACE, _STEPS_PER_MOVE = 80, 25
 """The work of a state of a terminal with what is multiplied with it, and of each move."""
 
-_STEPS_PER_COPY = 20
+_STEPS_PER_COPY = 10
 """The work of a move of a token for each way in which the token can end; each of these ways has an automaton."""
 
 _Moves: TypeAlias = "Sequence[tuple[CharClass, int]]"
