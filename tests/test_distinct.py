@@ -119,3 +119,31 @@ def test_all_of_finitely_many_objects_fit_into_their_length(seed: int) -> None:
         cursor.advance(text[-1])
     values = [json.dumps(each) for each in json.loads(text)]
     assert len(set(values)) == len(values) == 27 and len(text) == left
+
+
+def test_a_token_may_write_a_whole_list_of_distinct_texts() -> None:
+    texts = [
+        json.dumps(
+            {"n": number} | ({} if tags is None else {"tags": tags}) | ({} if last is None else {"z": last})
+        )
+        for number in "xy"
+        for tags in (None, [], ["a"], ["b"], ["a", "b"], ["b", "a"])
+        for last in (None, "a", "b")
+    ]
+    tags = {"type": "array", "items": {"enum": ["a", "b"]}, "uniqueItems": True}
+    keys = {"n": {"enum": ["x", "y"]}, "tags": tags, "z": {"enum": ["a", "b"]}}
+    schema = {"type": "object", "properties": keys, "required": ["n"], "additionalProperties": False}
+    longer = b"""["a", "a"]|["a", "b"]|["a", |", "a"|", "b"]|"a"]|{"n": "x"|, "tags": ["|"}""".split(b"|")
+    vocabulary = sk.Vocabulary(
+        [*(bytes([byte]) for byte in range(256)), *longer, b""], eos_token_ids=[256 + len(longer)]
+    )
+    guide = sk.compile(schema, vocabulary, cache=False)
+    mask = np.empty(vocabulary.mask_words, np.uint32)
+    prefixes = {text[:length].encode() for text in texts for length in range(len(text) + 1)}
+    for prefix in sorted(prefixes - {text.encode() for text in texts}):
+        cursor = guide.cursor()
+        assert reads(cursor, prefix)
+        cursor.fill_mask(mask)
+        allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
+        expected = [n for n, token in enumerate(vocabulary.tokens[:-1]) if prefix + token in prefixes]
+        assert allowed.tolist() == expected, prefix

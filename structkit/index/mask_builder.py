@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from structkit.automaton.core.memory import Memory
 from structkit.automaton.runtime import frame_kernels
 from structkit.automaton.runtime.configurations import Configurations, Outdated
-from structkit.index.index import Index
+from structkit.index.index import UNREACHABLE, Index
 from structkit.index.rows import row_kernels as kernels
 from structkit.index.rows.arena import ARENA_SIZE, COLUMNS
 from structkit.index.rows.mask import MAX_SPARSE_WORDS
@@ -72,8 +72,8 @@ class MaskBuilder:
             out: uint32[words], C-contiguous, receives the mask.
 
         Returns:
-            `DONE`; `TIGHT` if the budget forbids some tokens, or `COMPUTE` if there are distinct texts, and then `out`
-            is unchanged.
+            `DONE`; `TIGHT` if the budget forbids some tokens, or `COMPUTE` if distinct texts decide, and then `out` is
+            unchanged.
 
         Raises:
             Outdated: The rows would be too large.
@@ -115,7 +115,8 @@ class MaskBuilder:
         requests = self._memory[kernels.REQUESTS].tolist()
         number, exits = requests[kernels.REQUEST_FRAME], requests[kernels.REQUEST_EXITS]
         state, count, _ = self._configurations.columns(number)
-        frame = self._index.automaton.frame(state, count)  # a row does not depend on what is below
+        automaton = self._index.automaton
+        frame = automaton.frame(state, count)  # a row does not depend on what is below
         if exits == kernels.NO_EXITS:
             row = self._index.row(frame, work)
         else:
@@ -125,8 +126,11 @@ class MaskBuilder:
         if len(words) > MAX_SPARSE_WORDS:
             bits, (words, values) = row.mask.dense(self._words), _NO_WORDS
         base = kernels.NO_BASE if bits is None else self._base(bits)
+        distinct = self._index.reader.distinct
+        enters_distinct = automaton.has_distinct and distinct.may_contain_distinct(automaton.rule_of[state])
+        cost = UNREACHABLE if enters_distinct else row.max_cost_after
         # Copies, because the type of an array from the disk cache is another one for numba: it is read-only.
-        arguments = words.copy(), values.copy(), row.exit_nodes.copy(), row.max_cost_after
+        arguments = words.copy(), values.copy(), row.exit_nodes.copy(), cost
         while (result := kernels.add_row(self._context, exits, number, base, *arguments)) < 0:
             self._configurations.resolve(result)
 

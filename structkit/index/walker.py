@@ -178,7 +178,7 @@ class Walker:
 
     def _build_missing(self, missing: NDArray[np.bool_]) -> None:
         """Build the rules that a walk met before they were built, and clear their flags."""
-        rules = np.flatnonzero(missing[:-1]).tolist()
+        rules = np.flatnonzero(missing[:-2]).tolist()
         missing[:] = False
         for rule in rules:
             self._automaton.start_state(rule)

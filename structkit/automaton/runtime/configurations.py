@@ -215,7 +215,7 @@ class Configurations:
             self.memory.extend(int(counters[kernels.FULL_SLOT]))
         elif result == kernels.MISSING:
             missing = self.memory[kernels.MISSING_RULES]
-            rules = np.flatnonzero(missing[:-1]).tolist()
+            rules = np.flatnonzero(missing[:-2]).tolist()
             missing[:] = False
             self._automaton.build(rules)
             self.bind_new_tables()
@@ -235,7 +235,7 @@ class Configurations:
 
     def _bind_tables(self) -> None:
         tables, size = self._automaton.tables, len(self._automaton.max_increments)
-        missing = np.zeros(size + 1, np.bool_)
+        missing = np.zeros(size + 2, np.bool_)
         arrays: list[NDArray[Any]] = [*tables, self._distances(), self._automaton.max_increments, missing]
         self.memory.bind(kernels.TABLES, arrays, kernels.put_tables)
         self.memory[kernels.COUNTERS][kernels.HAS_DISTINCT] = self._automaton.has_distinct

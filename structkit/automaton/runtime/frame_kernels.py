@@ -40,8 +40,8 @@ From `ROW` to `MAX_COUNT`, the fields of `Tables`. Then:
 - `DISTANCES`: int32[2 + labels, states or rules], upper bounds on the tokens from each state to the end of its rule, of
   one iteration of each rule's counted repetition, and from each state to the end of its rule with each label.
 - `MAX_INCREMENTS`: int32[rules or more], the most iterations of a rule's counted repetition that one byte starts.
-- `MISSING_RULES`: bool[rules + 1 or more], receives the rules to build after `MISSING`, and in the last place whether
-  there is any.
+- `MISSING_RULES`: bool[rules + 2 or more], receives the rules to build after `MISSING`, then whether a row enters a
+  distinct text, and in the last place whether there is a rule to build.
 - `TOKEN_BYTES`, `TOKEN_STARTS`: uint8[...] and int32[tokens + 1], the bytes of all tokens.
 - `PARSES`: int32[twice the maximum number of parses + 2, 3], scratch.
 - `MEMBERS`: int32[maximum number of parses + 1], scratch: the items of a list.

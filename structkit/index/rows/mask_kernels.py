@@ -156,10 +156,12 @@ def _compute_row(context, exits, frame, state, count, required, allowed):
         int64_array(context, NO_SIGNATURES), bool_array(context, MISSING_RULES), np.int64(_FUEL),
         np.int64(0), np.int64(0), np.int64(0),
     )
+    flags = bool_array(context, MISSING_RULES)
+    enters_distinct, flags[len(flags) - 2] = flags[len(flags) - 2], False
     if found > 1 and len(nodes) > 1 and not _is_ascending(int32_array(context, EXIT_NODES), np.int64(found)):
         found = np.int64(OVERFLOW)  # a list with repetitions grows with each row; Python leaves them out
     if found >= 0 and filled <= len(found_words):
-        cost = np.int64(worst) - pending_cost(context, state, count)
+        cost = np.int64(UNREACHABLE) if enters_distinct else np.int64(worst) - pending_cost(context, state, count)
         return store_row(
             context, exits, state, required, allowed, np.int64(NO_BASE), np.int64(filled), np.int64(found), cost
         )
@@ -271,6 +273,22 @@ def find_rows(context, configuration, walks):
 
 
 @helper
+def find_allowed(context, configuration, remaining, walks):
+    """Find the rows of a mask as `find_rows` does, if `remaining` tokens are enough after each of its tokens.
+
+    Returns their number or a negative result: `TIGHT` if the tokens are not enough, `COMPUTE` where a token enters a
+    distinct text, or the automaton has distinct texts and there is a budget, which counts those that are written.
+    """
+    has_distinct = int32_array(context, COUNTERS)[HAS_DISTINCT]
+    if has_distinct and remaining < UNREACHABLE:
+        return np.int64(COMPUTE)
+    count, cost = find_rows(context, configuration, walks)
+    if count >= 0 and has_distinct and cost >= UNREACHABLE:
+        return np.int64(COMPUTE)
+    return np.int64(TIGHT) if count >= 0 and cost > remaining else count
+
+
+@helper
 def _write_row(context, row, out, is_first):
     """Write a row to a mask if it is the first, else add it."""
     rows, bases = int32_array(context, ROWS), int64_array(context, BASES)
@@ -314,14 +332,10 @@ def write_mask(context, configuration, remaining, out):
     Returns:
         `DONE`, or a negative result; then `out` is unchanged.
     """
-    if int32_array(context, COUNTERS)[HAS_DISTINCT]:
-        return np.int64(COMPUTE)
     walks = int32_matrix(context, WALKS)
-    count, cost = find_rows(context, configuration, walks)
+    count = find_allowed(context, configuration, remaining, walks)
     if count < 0:
         return count
-    if cost > remaining:
-        return np.int64(TIGHT)
     for i in range(count):
         _write_row(context, np.int64(walks[i, 2]), out, i == 0)
     if count == 0:
@@ -348,17 +362,12 @@ def find_masks(context, plan, found):
         found: int64[...], receives the numbers of the rows; a mask for which it has no room has the result `COMPUTE`.
     """
     walks = int32_matrix(context, WALKS)
-    has_distinct = int32_array(context, COUNTERS)[HAS_DISTINCT]
     size = np.int64(0)
     for i in range(len(plan)):
         plan[i, RESULT], plan[i, END] = COMPUTE, size
-        if has_distinct:
-            continue
-        count, cost = find_rows(context, np.int64(plan[i, CONFIGURATION]), walks)
+        count = find_allowed(context, np.int64(plan[i, CONFIGURATION]), np.int64(plan[i, LIMIT]), walks)
         if count < 0:
             plan[i, RESULT] = count
-        elif cost > plan[i, LIMIT]:
-            plan[i, RESULT] = TIGHT
         elif size + count <= len(found):
             for j in range(count):
                 found[size + j] = walks[j, 2]

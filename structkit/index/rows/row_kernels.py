@@ -87,7 +87,8 @@ length of the longest token."""
 
 EXITS_KEY, STATE_KEY, REQUIRED, ALLOWED, BASE, FIRST_WORD, LAST_WORD, EXITS, ROW_COST, ROW_NEXT, ROW_COLUMNS = range(11)
 """The columns of a row: the four numbers of its key (see `RowKey`), its dense mask or `NO_BASE`, its words, the trie
-nodes at which its rule can end, the cost `Row.max_cost_after`, and the next row in its bucket. The trie nodes are a
+nodes at which its rule can end, the cost `Row.max_cost_after`, which is `UNREACHABLE` if a token enters a distinct text,
+and the next row in its bucket. The trie nodes are a
 list, `NO_EXITS`, or, if the rule can end with labels, `-2 - list`: in this list each label plus 1, or 0 for an end
 without a label, precedes the list of its trie nodes."""
 
@@ -386,7 +387,7 @@ def add_row(context, exits, frame, base, words, values, exit_nodes, cost):
         words: int64[k], the words that differ from the dense mask, or that are set; as many as `FOUND_WORDS` at most.
         values: uint32[k], their values.
         exit_nodes: int32[...], the trie nodes at which the rule can end.
-        cost: `Row.max_cost_after`.
+        cost: `Row.max_cost_after`, or `UNREACHABLE` if a token may enter a distinct text.
     """
     frames = int32_array(context, FRAMES)
     state, count = np.int64(frames[frame * FRAME_COLUMNS]), np.int64(frames[frame * FRAME_COLUMNS + 1])

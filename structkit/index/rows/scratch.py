@@ -81,9 +81,9 @@ class Scratch:
         return Mask(None, self.words[:word_count].copy(), self.values[:word_count].copy())
 
     def missing_flags(self, rules: int) -> NDArray[np.bool_]:
-        """Return false flags, bool[at least `rules` + 1], for the missing rules; the last one is for any of them."""
-        if len(self.missing) <= rules:
-            self.missing = np.zeros(2 * rules, bool)
+        """Return false flags, bool[at least `rules` + 2], for the missing rules; `walk` describes the last two."""
+        if len(self.missing) < rules + 2:
+            self.missing = np.zeros(2 * rules + 2, bool)
         return self.missing
 
 

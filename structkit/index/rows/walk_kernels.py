@@ -185,7 +185,10 @@ def _epsilon_closure(
                 top += 1
             need = max(min_count[r] - after, 0)
             inner_rest = rest + token_distances[0, back_state] + need * token_distances[1, r]
-            inner_rest = min(UNREACHABLE, inner_rest + DISTINCT_MARGIN * call_distinct[call])
+            if call_distinct[call]:
+                inner_rest += DISTINCT_MARGIN
+                missing[-2] = True
+            inner_rest = min(UNREACHABLE, inner_rest)
             inner = intern(
                 arena, bottom, top, np.int64(start[callee]), np.int64(0), back, np.int64(inner_rest)
             )
@@ -298,8 +301,8 @@ def walk(
             ends with a label have the label plus 1 above the lowest `LABEL_SHIFT` bits.
         signatures: int64[tokens] or int64[0]; where a token is allowed, a hash of the frames after it is added, so that
             tokens with equal signs lead to the same frames.
-        missing: bool[rules + 1], receives which rules are called that are not built, and in the last place whether any
-            is; then the rest is of no use.
+        missing: bool[rules + 2], receives which rules are called that are not built, then whether a distinct text is
+            entered, and in the last place whether any rule is not built; then the rest is of no use.
         fuel: Maximum number of trie nodes to visit.
         found: The exits that another walk found, which stand in `exit_nodes`.
         worst: The most tokens needed after any token that another walk allowed.
