@@ -87,10 +87,10 @@ length of the longest token."""
 
 EXITS_KEY, STATE_KEY, REQUIRED, ALLOWED, BASE, FIRST_WORD, LAST_WORD, EXITS, ROW_COST, ROW_NEXT, ROW_COLUMNS = range(11)
 """The columns of a row: the four numbers of its key (see `RowKey`), its dense mask or `NO_BASE`, its words, the trie
-nodes at which its rule can end, the cost `Row.max_cost_after`, which is `UNREACHABLE` if a token enters a distinct text,
-and the next row in its bucket. The trie nodes are a
-list, `NO_EXITS`, or, if the rule can end with labels, `-2 - list`: in this list each label plus 1, or 0 for an end
-without a label, precedes the list of its trie nodes."""
+nodes at which its rule can end, its cost, and the next row in its bucket. The cost is `Row.max_cost_after`, or
+`UNREACHABLE` if a token enters a distinct text. The trie nodes are a list, `NO_EXITS`, or, if the rule can end with
+labels, `-2 - list`: in this list each label plus 1, or 0 for an end without a label, precedes the list of its trie
+nodes."""
 
 NO_BASE = NO_EXITS = -1
 
