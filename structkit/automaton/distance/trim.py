@@ -35,7 +35,8 @@ __all__ = [
 _FROM_LAST = np.arange(255, -1, -1, dtype=np.uint8)
 
 MAX_CACHED_TRANSITIONS = 500_000
-"""Maximum transitions of an automaton whose result is cached; larger automata are specific to their target."""
+"""Maximum transitions of an automaton whose result is cached; larger automata are specific to their target, and only
+the last one's is."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -120,7 +121,7 @@ def trim_rule(dfa: Dfa, callee_lengths: Sequence[int] = ()) -> TrimmedRule:
         callee_lengths: For each callee the bytes of a text, `UNREACHABLE` if it has none.
     """
     if not dfa.callees:
-        return _cached_trim(dfa) if dfa.targets.size <= MAX_CACHED_TRANSITIONS else measure_rule(dfa, ())[0]
+        return (_measured if dfa.targets.size <= MAX_CACHED_TRANSITIONS else _last_large)(dfa)
     found, max_distance = measure_rule(dfa, callee_lengths)
     if max_distance < UNREACHABLE:
         return found
@@ -131,10 +132,12 @@ def trim_rule(dfa: Dfa, callee_lengths: Sequence[int] = ()) -> TrimmedRule:
     return replace(found, dfa=replace(dfa, targets=targets, calls=calls, callees=callees))
 
 
-@lru_cache(maxsize=1024)
-def _cached_trim(dfa: Dfa) -> TrimmedRule:
+def _measure(dfa: Dfa) -> TrimmedRule:
     """Measure a call-free automaton, which is already trimmed."""
     return measure_rule(dfa, ())[0]
+
+
+_measured, _last_large = lru_cache(maxsize=1024)(_measure), lru_cache(maxsize=1)(_measure)
 
 
 def measure_rule(
