@@ -143,7 +143,8 @@ def _clear_caches() -> None:
         row.shared_rows,
         row.shared_counted_rows,
         compile_rule._cached_regular,
-        trim._cached_trim,
+        trim._measured,
+        trim._last_large,
         token_distance._regular_distances,
     ):
         cache.cache_clear()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.core import kernels
-from structkit.automaton.core.dfa import DEAD, EXIT, Dfa, Scalar
+from structkit.automaton.core.dfa import DEAD, Dfa, Scalar
 from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK
 
 __all__ = ["UNBUILT", "TableBuilder", "Tables", "extract_dfa"]
@@ -71,8 +71,9 @@ class Tables(NamedTuple):
     def max_increment(self, first: int, stop: int) -> int:
         """Return the most iterations that one byte starts in the states from `first` to `stop - 1`, or 1."""
         end = self.row[stop] if stop < len(self.row) else len(self.targets)
-        operations = self.targets[self.row[first] : end] & OPERATION_MASK  # of `DEAD` this is `EXIT`
-        return max(1, int(operations[operations != EXIT].max(initial=0)))
+        # One more is 0 for `EXIT`, which has all bits, and for `DEAD`.
+        operations = self.targets[self.row[first] : end] + 1 & OPERATION_MASK
+        return max(1, int(operations.max(initial=0)) - 1)
 
     def bytes_from(self, state: int) -> NDArray[np.bool_]:
         """Return bool[256], whether a byte leads from the state to a state of its rule."""
