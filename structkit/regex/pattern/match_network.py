@@ -10,7 +10,7 @@ from __future__ import annotations
 from structkit.errors import LimitExceeded
 from structkit.regex.charset import partition, union
 from structkit.regex.nodes import EMPTY, CharClass, Network, Node
-from structkit.regex.pattern.program import Program
+from structkit.regex.pattern.instructions import Program
 from structkit.regex.pattern.threads import MAX_STEPS, State, Threads
 
 __all__ = ["match_network"]

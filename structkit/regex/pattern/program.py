@@ -1,16 +1,10 @@
-r"""Patterns of Python's `re` as automata of ordered threads.
-
-A backtracking matcher tries the threads of an automaton in an order: greedy loops continue first, lazy loops end first,
-and alternatives come in the order in which they are written. `Program` keeps this order, which decides where a match
-ends (Cox 2009, "Regular Expression Matching: the Virtual Machine Approach").
-"""
+"""Patterns of Python's `re` as programs: `instructions.py` has what they consist of."""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
@@ -19,6 +13,7 @@ from structkit.regex.charset import ANY, complement, intersection, single_char
 from structkit.regex.nodes import CharClass
 from structkit.regex.pattern.back_references import without_references
 from structkit.regex.pattern.classes import Item, class_of
+from structkit.regex.pattern.instructions import Char, End, Instruction, Look, Program, Split
 from structkit.regex.pattern.syntax import UNSUPPORTED_REFERENCE, parse_syntax
 from structkit.regex.pattern.unicode import Dialect, UncertainClass, shorthand
 
@@ -29,83 +24,13 @@ else:
     from re import _constants as sre_constants
     from re import _parser as sre_parse
 
-__all__ = [
-    "Char",
-    "End",
-    "Instruction",
-    "Look",
-    "Match",
-    "Program",
-    "Split",
-    "prefers_longer",
-    "read_pattern",
-]
+__all__ = ["prefers_longer", "read_pattern"]
 
 _MAX_INSTRUCTIONS = 20_000
 """Maximum size of the program of a pattern; repetitions are unrolled."""
 
 _MAX_NESTING = 50
 """Maximum nesting of groups."""
-
-
-@dataclass(frozen=True, slots=True)
-class Char:
-    """Read one code point of the class, then continue at `after`."""
-
-    charset: CharClass
-    after: int
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """Continue at each of `after`, in this order; at `end` if a round of `loop` came here without reading a character.
-
-    The second case is how `re` leaves a loop whose body matched the empty text.
-    """
-
-    after: tuple[int, ...]
-    end: int | None = None
-    loop: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """Continue at `after` if the program at `start` matches the text ahead, or behind; if `negate`, if it does not."""
-
-    start: int
-    after: int
-    ahead: bool
-    negate: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """The end of the pattern or of a lookaround."""
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """The end of the text, inside a lookahead."""
-
-
-Instruction: TypeAlias = Char | Split | Look | Match | End
-
-
-@dataclass(slots=True)
-class Program:
-    """The instructions of a pattern.
-
-    Attributes:
-        instructions: The instructions; instruction 0 is the `Match` of every path.
-        start: The first instruction.
-        lookbehinds: The first instructions of the lookbehinds.
-        lazy: Whether a loop prefers to end.
-    """
-
-    instructions: list[Instruction] = field(default_factory=lambda: [Match()])
-    start: int = 0
-    lookbehinds: list[int] = field(default_factory=list)
-    lazy: bool = False
 
 
 @lru_cache(maxsize=1024)
@@ -127,8 +52,8 @@ def read_pattern(
         search: Whether any text may come before and after the match.
 
     Raises:
-        PatternError: `re` rejects the pattern, or the pattern is not regular (some back-references, conditionals,
-            atomic groups and possessive quantifiers), or it looks behind inside a lookaround.
+        PatternError: `re` rejects the pattern, or the pattern is not regular (some back-references, and conditionals),
+            or it looks behind inside a lookaround.
         LimitExceeded: The pattern is too large.
     """
     parsed = parse_syntax(without_references(pattern, dialect, flags), flags)
@@ -158,6 +83,8 @@ class _Reader:
         self._numbers: dict[Instruction, int] = {}
         self._loops: dict[tuple[int, bool, int, int, bool], int] = {}
         self._counted: dict[tuple[int, bool, int, int, bool], int] = {}
+        # What is inside an atomic part is read twice: nested parts would be read exponentially often.
+        self._atomic: dict[tuple[int, int, int, str, bool], int] = {}
 
     def add(self, instruction: Instruction) -> int:
         number = self._numbers.get(instruction)
@@ -209,8 +136,7 @@ class _Reader:
                 return self.sequence(body, (flags | added) & ~removed, after, depth + 1)
             case (("MAX_REPEAT" | "MIN_REPEAT"), (low, high, body)):
                 greedy = operation == "MAX_REPEAT"
-                maximum = None if high is sre_constants.MAXREPEAT else int(high)
-                return self.repeat(body, int(low), maximum, greedy, flags, after, depth)
+                return self.repeat(body, *_rounds(body, low, high), greedy, flags, after, depth)
             case (("ASSERT" | "ASSERT_NOT"), (direction, body)):
                 return self.look(body, direction > 0, operation == "ASSERT_NOT", flags, after, depth)
             case "AT", where:
@@ -218,14 +144,16 @@ class _Reader:
             case (("GROUPREF" | "GROUPREF_EXISTS"), _):
                 self.fail(UNSUPPORTED_REFERENCE)
             case (("ATOMIC_GROUP" | "POSSESSIVE_REPEAT"), _):
-                self.fail("atomic groups and possessive quantifiers are not supported; write a plain group")
+                key = id(argument), flags, after, self.in_look, self.excluded
+                if key not in self._atomic:
+                    self._atomic[key] = self.atomic(operation, argument, flags, after, depth)
+                return self._atomic[key]
             case _:
                 self.fail(f"{operation.lower()} is not supported")
 
     def repeat(
         self, body: Items, low: int, high: int | None, greedy: bool, flags: int, after: int, depth: int
     ) -> int:
-        self.program.lazy |= not greedy
         key = id(body), greedy, flags, after, self.excluded
         if high is None:
             loop = self._loops.get(key)
@@ -246,6 +174,116 @@ class _Reader:
             after = self.sequence(body, flags, after, depth + 1)
         return after
 
+    def atomic(self, operation: str, argument: Any, flags: int, after: int, depth: int) -> int:
+        """Read an atomic group or a possessive repetition."""
+        if operation == "ATOMIC_GROUP":
+            return self.first_way(argument, flags, after, 0, depth + 1)[0]
+        low, high, body = argument
+        return self.possessive(body, *_rounds(body, low, high), flags, after, depth)
+
+    def possessive(self, body: Items, low: int, high: int | None, flags: int, after: int, depth: int) -> int:
+        """Read a possessive repetition as `re` does: each round is an atomic group, and there are as many as can be."""
+        place, end = after, after
+        if high is None:
+            self.check_not_empty(body)
+            place = self._append(Split(()))
+            start, matches = self.first_way(body, flags, place, 0, depth + 1)
+            self.program.instructions[place] = Split((start, self.unless(matches, end)))
+        else:
+            for _ in range(high - low):
+                start, matches = self.first_way(body, flags, place, 0, depth + 1)
+                place = self.add(Split((start, self.unless(matches, end))))
+        for _ in range(low):
+            place, _ = self.first_way(body, flags, place, 0, depth + 1)
+        return place
+
+    def first_way(self, items: Items, flags: int, after: int, rest: int, depth: int) -> tuple[int, int]:
+        """Read items of an atomic group, of whose ways to match only the first is taken.
+
+        A way is taken if those before it do not match, which a lookahead finds out.
+
+        Args:
+            items: The items.
+            flags: The flags of `re`.
+            after: The instruction behind the group.
+            rest: The instruction of a lookahead for what follows the items in the group.
+            depth: The nesting of groups.
+
+        Returns:
+            The instruction that takes the first way, and that of a lookahead for any way, each with what follows.
+        """
+        if depth > _MAX_NESTING:
+            self.fail(f"groups are nested more than {_MAX_NESTING} levels deep")
+        if self.in_look == "behind":
+            self.fail("an atomic part inside a lookbehind is not supported")
+        for operation, argument in reversed(list(items)):
+            match str(operation), argument:
+                case "SUBPATTERN", (_, int(added), int(removed), body):
+                    after, rest = self.first_way(body, (flags | added) & ~removed, after, rest, depth + 1)
+                case "BRANCH", (_, list(branches)):
+                    ways = [self.first_way(branch, flags, after, rest, depth + 1) for branch in branches]
+                    after, rest = self.first_of(ways)
+                case (("MAX_REPEAT" | "MIN_REPEAT") as kind, (low, high, body)):
+                    rounds, greedy = _rounds(body, low, high), kind == "MAX_REPEAT"
+                    after, rest = self.first_rounds(body, *rounds, greedy, flags, after, rest, depth)
+                case _:
+                    item = [(operation, argument)]
+                    rest = self.inside_look(item, True, True, flags, rest, depth)
+                    after = self.sequence(item, flags, after, depth)
+        return after, rest
+
+    def first_rounds(
+        self,
+        body: Items,
+        low: int,
+        high: int | None,
+        greedy: bool,
+        flags: int,
+        after: int,
+        rest: int,
+        depth: int,
+    ) -> tuple[int, int]:
+        """Read a repetition in an atomic group, see `first_way`."""
+        end = after, rest
+        if high is None:
+            self.check_not_empty(body)
+            after, rest = self._append(Split(())), self._append(Split(()))
+            ways = [self.first_way(body, flags, after, rest, depth + 1), end]
+            first, other = ways if greedy else reversed(ways)
+            self.program.instructions[after] = Split((first[0], self.unless(first[1], other[0])))
+            self.program.instructions[rest] = Split((first[1], other[1]))
+        else:
+            for _ in range(high - low):
+                ways = [self.first_way(body, flags, after, rest, depth + 1), end]
+                after, rest = self.first_of(ways if greedy else ways[::-1])
+        for _ in range(low):
+            after, rest = self.first_way(body, flags, after, rest, depth + 1)
+        return after, rest
+
+    def first_of(self, ways: list[tuple[int, int]]) -> tuple[int, int]:
+        """Join ways to match, each as `first_way` returns it, from the first to the last."""
+        start = ways[-1][0]
+        for way, matches in reversed(ways[:-1]):
+            start = self.add(Split((way, self.unless(matches, start))))
+        return start, self.add(Split(tuple(matches for _, matches in ways)))
+
+    def unless(self, matches: int, after: int) -> int:
+        """Continue at `after` if the text ahead does not match a program."""
+        return self.add_look(matches, after, True, True) if matches else self.add(Split(()))
+
+    def check_not_empty(self, body: Any) -> None:
+        """Refuse a loop in an atomic part whose rounds may be empty, which `re` leaves in ways of its own."""
+        if body.getwidth()[0] == 0:
+            self.fail("a repeated part that may be empty inside an atomic part is not supported")
+
+    def inside_look(self, items: Items, ahead: bool, negate: bool, flags: int, after: int, depth: int) -> int:
+        """Read items inside a lookaround, behind which it continues at `after`."""
+        outside = self.in_look, self.excluded
+        self.in_look, self.excluded = "ahead" if ahead else "behind", self.excluded != negate
+        start = self.sequence(items, flags, after, depth)
+        self.in_look, self.excluded = outside
+        return start
+
     def look(self, body: Items, ahead: bool, negate: bool, flags: int, after: int, depth: int) -> int:
         body = _without_groups(body)
         branches = [body]
@@ -258,10 +296,7 @@ class _Reader:
             self.fail(
                 "a lookbehind inside a lookaround, or a lookaround inside a lookbehind, is not supported"
             )
-        outside = self.in_look, self.excluded
-        self.in_look, self.excluded = "ahead" if ahead else "behind", self.excluded != negate
-        start = self.sequence(body, flags, 0, depth + 1)
-        self.in_look, self.excluded = outside
+        start = self.inside_look(body, ahead, negate, flags, 0, depth + 1)
         return self.add_look(start, after, ahead, negate)
 
     def look_at_edges(
@@ -400,6 +435,16 @@ def _without_groups(items: Items) -> list[Item]:
             break
         items = inner + items[1:]
     return items
+
+
+def _rounds(body: Any, low: Any, high: Any) -> tuple[int, int | None]:
+    """Return the least and the most rounds of a repetition; `None` is no maximum.
+
+    A part that reads no character is read once: more rounds look for the same.
+    """
+    if body.getwidth()[1] == 0:
+        return min(int(low), 1), min(int(high), 1)
+    return int(low), None if high is sre_constants.MAXREPEAT else int(high)
 
 
 def _is_edge(branch: list[Item]) -> bool:

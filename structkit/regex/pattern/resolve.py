@@ -118,7 +118,7 @@ AnchoredNode: TypeAlias = (
 
 
 class UnsupportedAnchor(Exception):
-    """Anchors or a lookaround that have no equivalent language, at a column of the pattern."""
+    """A part that only the threads of a pattern can tell, such as a word boundary, at a column of the pattern."""
 
     def __init__(self, message: str, column: int) -> None:
         super().__init__(message)

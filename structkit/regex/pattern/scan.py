@@ -15,7 +15,7 @@ from typing import NoReturn, TypeAlias
 from structkit.errors import PatternError
 from structkit.regex.charset import ANY, char_class, single_char
 from structkit.regex.nodes import NEVER, CharClass, LiteralText
-from structkit.regex.pattern.class_sets import read_class_of_rust
+from structkit.regex.pattern.classes import read_class_of_rust
 from structkit.regex.pattern.resolve import (
     Anchor,
     AnchoredNode,
@@ -97,7 +97,7 @@ def scan(pattern: str, dialect: Dialect, syntax: Syntax | None = None) -> Scan:
 
     Raises:
         PatternError: The pattern has a syntax error, or is not a regular expression in the formal sense.
-        UnsupportedAnchor: The pattern has word boundaries or anchors of lines.
+        UnsupportedAnchor: The pattern has word boundaries, anchors of lines, or atomic parts.
     """
     scanner = _Scanner(pattern, dialect, syntax or ("shared" if dialect == "rust" else dialect))
     scanner.run()
@@ -160,6 +160,16 @@ class _Scanner:
         column = self.position if column is None else column
         raise PatternError(message, pattern=self.pattern, column=column)
 
+    def leave(self, message: str, column: int) -> NoReturn:
+        """Leave the pattern to the threads; the message is for what they do not support either."""
+        raise UnsupportedAnchor(message, column)
+
+    def leave_atomic(self, part: str, remedy: str, column: int) -> NoReturn:
+        """Leave an atomic part to the threads; only `re` has such parts."""
+        if self.syntax == "python":
+            self.leave(f"this {part} is too large, or repeats what may be empty; {remedy}", column)
+        self.fail(f"only Python's `re` has this {part}; {remedy}", column)
+
     def skip_spaces(self) -> None:
         """Skip white space and comments if the pattern is verbose."""
         while self.flags.verbose and (character := self.pattern[self.position : self.position + 1]):
@@ -169,9 +179,7 @@ class _Scanner:
             elif character in _ASCII_SPACE:
                 self.position += 1
             elif character.isspace() and not character.isascii() and self.syntax != "python":
-                self.fail(
-                    "Rust ignores this space in a verbose pattern, and `re` does not; write it as `\\u`"
-                )
+                self.fail("only Rust ignores this space in a verbose pattern; write it as `\\u`")
             else:
                 break
 
@@ -201,10 +209,8 @@ class _Scanner:
 
     def anchor(self, *, start: bool, is_dollar: bool = False) -> None:
         if is_dollar and self.excluded and self.dialect == "rust" and self.syntax != "rust":
-            message = (
-                "`$` is not supported here, because `re` also matches it before a line break; write `\\Z`"
-            )
-            raise UnsupportedAnchor(message, self.position - 1)
+            what = "`$` is not supported here, because `re` also matches it before a line break"
+            self.leave(f"{what}; write `\\Z`", self.position - 1)
         self.add(Anchor(start))
         self.repeat_error = "an anchor cannot be repeated"
 
@@ -231,6 +237,8 @@ class _Scanner:
                 self.fail("this comment is not closed", column)
             self.position = end + 1
             return
+        elif rest.startswith("(?>"):
+            self.leave_atomic("atomic group", "write `(?:` instead", column)
         elif named := _NAMED.match(self.pattern, self.position):
             self.position = named.end()
             self.structure("(")
@@ -249,10 +257,8 @@ class _Scanner:
         if len(self.groups) > self.max_level:
             self.max_depth, self.max_level = column, len(self.groups)
         if len(self.groups) > _MAX_NESTING:
-            self.fail(
-                f"groups are nested more than {_MAX_NESTING} levels deep; write the pattern with fewer levels",
-                column,
-            )
+            what = f"groups are nested more than {_MAX_NESTING} levels deep"
+            self.fail(f"{what}; write the pattern with fewer levels", column)
         self.repeat_error = "there is nothing to repeat"
 
     def close(self) -> None:
@@ -268,9 +274,7 @@ class _Scanner:
         """Set flags, for the rest of the group if the group of the flags ends here."""
         for letter in added + removed:
             if letter == "m" and letter in added:
-                raise UnsupportedAnchor(
-                    "the flag `m` is not supported here; match line breaks explicitly", column
-                )
+                self.leave("the flag `m` is not supported here; match line breaks explicitly", column)
             if letter not in "ismauUx" or (letter == "u" and letter in removed):
                 self.fail(f"the flag `{letter}` is not supported; remove it", column)
             if letter == "x" and ends and self.syntax != "rust" and (self.out or self.atoms):
@@ -309,7 +313,7 @@ class _Scanner:
         if following == "?":  # a lazy quantifier has the same language
             self.position += 1
         elif following == "+":
-            self.fail("a possessive quantifier is not regular; remove its `+`")
+            self.leave_atomic("possessive quantifier", "remove its `+`", self.position)
         self.repeat_error = "a quantifier cannot follow another; wrap the first in a group"
         return True
 
@@ -320,10 +324,8 @@ class _Scanner:
             self.position += 2
             self.anchor(start=letter == "A")
         elif letter in ("b", "B"):
-            raise UnsupportedAnchor(
-                f"a word boundary `\\{letter}` is not supported here; match the adjacent characters explicitly",
-                column,
-            )
+            what = f"a word boundary `\\{letter}` is not supported here"
+            self.leave(f"{what}; match the adjacent characters explicitly", column)
         elif letter in ("k", "g") or (letter in "123456789" and letter and not self.is_octal()):
             self.fail(UNSUPPORTED_REFERENCE, column)
         else:
@@ -382,10 +384,8 @@ class _Scanner:
         try:
             span = property_class(name, self.dialect)
         except KeyError:
-            self.fail(
-                f"`\\p` supports general categories only, not {name!r}; write ranges of characters",
-                column,
-            )
+            what = f"`\\p` supports general categories only, not {name!r}"
+            self.fail(f"{what}; write ranges of characters", column)
         if self.dialect == "rust":  # which adds the other cases before the complement
             span = self.fold(span)
         return span.negated() if (letter == "P") is not bool(found[1]) else span

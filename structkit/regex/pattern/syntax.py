@@ -116,8 +116,6 @@ def match_quantifier(pattern: str, position: int, syntax: Syntax) -> re.Match[st
 
 def unsupported_group_message(opening: str) -> str:
     """Return why a group is not supported."""
-    if opening.startswith("(?>"):
-        return "an atomic group is not regular; write `(?:` instead"
     if opening.startswith("(?P="):
         return UNSUPPORTED_REFERENCE
     if opening.startswith("(?("):

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 from structkit.errors import LimitExceeded
 from structkit.regex.charset import contains, partition, union
 from structkit.regex.nodes import EMPTY, CharClass, Network, Node
-from structkit.regex.pattern.program import Char, End, Instruction, Look, Match, Program, Split
+from structkit.regex.pattern.instructions import Char, End, Instruction, Look, Match, Program, Split
 
 __all__ = [
     "ENDED",

@@ -67,7 +67,7 @@ FRAGMENTS = [
 ]
 
 NOT_REGULAR = re.compile(r"\\[1-9bB]|\(\?[a-zA-Z]*[Lmt]|\(\?(?:P=|\(|>|<?[=!])|[*+?}]\+")
-"""What `re` accepts and `Regex` may refuse: back-references, some lookaround, flags, atomic and possessive parts."""
+"""What `re` accepts and `Regex` may refuse: back-references, some lookaround, flags, atomic parts with loops."""
 
 
 @pytest.mark.filterwarnings("ignore:Possible")
@@ -252,9 +252,10 @@ def test_classes_match_like_re(letter: str, form: str) -> None:
         (r"(a+)\1", 4, "back-reference"),
         (r"(?P<n>a+)(?P=n)", 9, "back-reference"),
         (r"(?<n>a)\k<n>", 7, "back-reference"),
-        ("a(?>b)", 1, "atomic"),
-        ("a++", 2, "possessive"),
-        ("ab{2}+", 5, "possessive"),
+        ("a(?>(?:b?)*)", 1, "atomic"),
+        ("a(?>^b)", 1, "atomic"),
+        ("(?:a?)*+", 7, "possessive"),
+        ("(?:a?b?){2,}+", 12, "possessive"),
         ("(a)?(?(1)b)", 4, "conditional"),
         ("a(?=b)*", 6, "lookaround"),
         ("a[z-a]", 2, "greater than its end"),
@@ -276,6 +277,14 @@ def test_invalid_patterns_are_rejected_with_their_column(pattern: str, column: i
         parse(pattern, search=True, unicode=True, path="$.name")
     assert caught.value.column == column
     assert "`$.name`" in str(caught.value)
+
+
+@pytest.mark.parametrize("pattern", ["a++", "(?>a)", "a{2}+"])
+@pytest.mark.parametrize("rust", [False, True])
+def test_only_re_has_atomic_parts(pattern: str, rust: bool) -> None:
+    """Rust reads `a++` as a repetition of a repetition, and ECMA-262 rejects it."""
+    with pytest.raises(PatternError, match="only Python's `re`"):
+        parse(pattern, search=True, unicode=rust, rust=rust)
 
 
 @pytest.mark.parametrize("pattern", ["[[:alpha:]]", "[a&&b]", "[a--b]", "[a[b]]"])

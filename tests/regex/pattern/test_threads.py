@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from structkit.errors import LimitExceeded, PatternError
 from structkit.regex.charset import contains
+from structkit.regex.pattern.instructions import Look
 from structkit.regex.pattern.match_network import match_network
 from structkit.regex.pattern.parse import parse
-from structkit.regex.pattern.program import Look, read_pattern
+from structkit.regex.pattern.program import read_pattern
 from structkit.regex.pattern.threads import TerminalAutomaton, Threads, build_terminal
+from tests.regex.oracle import holds
 
 
 def accepts(automaton: TerminalAutomaton, text: str) -> bool:
@@ -78,6 +81,41 @@ def test_the_automaton_accepts_what_re_matches_as_a_whole(pattern: str, texts: l
         assert accepts(automaton, text) == matches(pattern, text), (pattern, text)
 
 
+_QUANTIFIED = [f"{many}{kind}" for many in ("*", "+", "?", "{2}", "{,2}", "{1,}") for kind in ("", "?", "+")]
+ATOMIC_PARTS = st.recursive(
+    st.sampled_from(["a", "b", "ab", "ba", "[ab]", "[^a]", "(?=a)", "(?!b)a"]),
+    lambda parts: st.one_of(
+        st.lists(parts, min_size=2, max_size=3).map("".join),
+        st.lists(parts, min_size=2, max_size=3).map(lambda p: f"(?:{'|'.join(p)})"),
+        st.lists(parts, min_size=1, max_size=3).map(lambda p: f"(?>{'|'.join(p)})"),
+        st.tuples(parts, st.sampled_from(_QUANTIFIED)).map(lambda p: f"(?:{p[0]}){p[1]}"),
+    ),
+    max_leaves=7,
+)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="`re` has atomic groups since Python 3.11")
+@given(ATOMIC_PARTS, st.lists(st.text("ab ", max_size=6), min_size=5, max_size=20))
+@example("(?:aa|a){2}+", ["aa", "aaa"])
+@example("(?>(?:aa|a){2})", ["aa", "aaa"])
+@example("(?>a|ab)(?>a+?)", ["aba", "aa", "aaa"])
+@example("(?>(?>a|ab)c|a)b", ["ab", "abb"])
+@example("(?i:(?>[^A]|.)*+)b", ["Bab", "aB"])
+def test_atomic_parts(pattern: str, texts: list[str]) -> None:
+    refusal = None
+    try:
+        program, node = read_pattern(pattern), parse(pattern, search=False, unicode=True)
+    except PatternError as error:
+        refusal = error.message
+    if refusal is not None:  # a loop whose part may be empty
+        assert "atomic" in refusal or "possessive" in refusal
+        return
+    automaton = build_terminal(program)
+    for text in filter(None, texts):
+        assert accepts(automaton, text) == matches(pattern, text), (pattern, text)
+        assert holds(node, text) == bool(re.fullmatch(pattern, text)), (pattern, text)
+
+
 @pytest.mark.parametrize(
     ("pattern", "text", "expected"),
     [
@@ -110,6 +148,14 @@ def test_the_automaton_accepts_what_re_matches_as_a_whole(pattern: str, texts: l
 def test_texts(pattern: str, text: str, expected: bool) -> None:
     assert matches(pattern, text) == expected
     assert accepts(build_terminal(read_pattern(pattern)), text) == expected
+
+
+@pytest.mark.parametrize("empty", ["(?:)", "(?:(?:){60000})", "(?=a)", r"(?:(?:)|\b)"])
+@pytest.mark.parametrize("many", ["{60000}", "{,4000000000}", "{7,4000000000}?", "*", "+"])
+def test_no_number_of_empty_texts_takes_long(empty: str, many: str) -> None:
+    """`re` itself counts them one by one."""
+    automaton = build_terminal(read_pattern(f"{empty}{many}a"))
+    assert accepts(automaton, "a") and not accepts(automaton, "aa")
 
 
 @pytest.mark.parametrize("letter", ["k", "s", "ß", "σ", "µ", "ı", "İ", "A"])
