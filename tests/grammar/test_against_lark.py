@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from itertools import product
 
 import pytest
@@ -20,6 +21,7 @@ from tests.shared import cases
 
 PATTERNS = [
     "/a+/", "/a|ab/", "/a+?/", "/ab*/", "/[ab]+/", "/a(?!b)/", "/a(?=b)/", "/(?<=a)b/", "/(?<!a)b/", "/b+(?!c)/",
+    *(("/(?>a|ab)c?/", "/[ab]++/", "/(?:ab?)*+c/") if sys.version_info >= (3, 11) else ()),
     "/a(?=b(?!c))/", "/a(?!b(?=c))/", r"/(?!\bab\b)[ab]+/", r"/\w+\b/", r"/\bb/",
     "/a{1,2}/", "/c?a/", "/ab*c/", "/(ab)+/", "/a*b/", "/(a|b)*?c/",
 ]  # fmt: skip
