@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
+from structkit.arguments.names import closest_name
 from structkit.errors import GenerationError
 from structkit.generate.input.arguments import check_prompt
 from structkit.models.protocols import Conversation, LogitsModel, Message, SupportsMessages, SupportsThinking
@@ -22,6 +24,9 @@ __all__ = [
 ]
 
 Prompt: TypeAlias = "str | Sequence[Message]"
+
+_ROLES = ("system", "developer", "user", "assistant", "tool", "ipython", "function", "model")
+"""The roles of common chat templates; a template can have others."""
 
 
 @runtime_checkable
@@ -56,7 +61,8 @@ def build_prompt(
 
     Raises:
         TypeError: The prompt is neither a string nor messages.
-        ValueError: There is no user message to add the description to, or there are two system messages.
+        ValueError: A role is no word, there is no user message to add the description to, or there are two system
+            messages.
 
     >>> build_prompt("Ana is 34.", "JSON of this type:\nPerson {name: string}")
     'Ana is 34.\n\nAnswer with JSON of this type:\nPerson {name: string}'
@@ -217,8 +223,23 @@ def _read_message(message: object, position: int) -> Message:
     if isinstance(message, Mapping):
         role, content = message.get("role"), message.get("content")
         if isinstance(role, str) and isinstance(content, str):
+            _check_role(role, position)
             return Message(role=role, content=content)
     raise TypeError(
         f"message {position} of the prompt is {shorten_repr(repr(message))}; "
         "write {'role': 'user', 'content': '...'}, with two strings"
     )
+
+
+def _check_role(role: str, position: int) -> None:
+    """Refuse a role that is no word, since a template can make special tokens of it, or that has a typing mistake.
+
+    Raises:
+        ValueError: The role is not valid.
+    """
+    meant = None if role in _ROLES else closest_name(role, _ROLES)
+    if meant is not None or not re.fullmatch(r"[A-Za-z][\w-]*", role, re.ASCII):
+        remedy = meant or "user"
+        raise ValueError(
+            f"message {position} of the prompt has the role {shorten_repr(repr(role))}; write {remedy!r}"
+        )
