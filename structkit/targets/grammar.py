@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, fields, replace
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
@@ -31,11 +31,12 @@ if TYPE_CHECKING:
     from lark import Tree
     from lark.indenter import Indenter
 
-__all__ = ["Grammar", "Syntax"]
+__all__ = ["Grammar", "Lexer", "Parser", "Syntax"]
 
 T_co = TypeVar("T_co", covariant=True)
 
 _LIMITS = Limits()
+_NO_OPTIONS = LarkOptions()
 _OF_TREES = (
     "ambiguity",
     "cache",
@@ -204,21 +205,23 @@ class Grammar(TextTarget[T_co]):
         check_type("g_regex_flags", g_regex_flags, Integral, "flags of re, such as re.IGNORECASE")
         _check_holes(holes)
         path = _path(text)
+        options = LarkOptions(
+            start or ("root" if syntax == "gbnf" else "start"),
+            parser,
+            lexer,
+            tuple(os.fspath(folder) for folder in import_paths),
+            priority,
+            maybe_placeholders,
+            int(g_regex_flags),
+            strict,
+            None if postlex is None else read_indenter(postlex),
+        )
+        _check_options(syntax, options)
         self._set(
             text=str(text) if path is None else _read(path),
             path=path,
             syntax=syntax,
-            options=LarkOptions(
-                start or ("root" if syntax == "gbnf" else "start"),
-                parser,
-                lexer,
-                tuple(os.fspath(folder) for folder in import_paths),
-                priority,
-                maybe_placeholders,
-                int(g_regex_flags),
-                strict,
-                None if postlex is None else read_indenter(postlex),
-            ),
+            options=options,
             value=value,
             transformer=transformer,
             holes=tuple(holes.items()),
@@ -300,6 +303,22 @@ def _check_values(syntax: str, value: str, *, uses_lark: bool, postlex: object) 
         raise ValueError("only a Lark grammar has trees and holes; write syntax='lark'")
     if syntax != "lark" and postlex is not None:
         raise ValueError("only a Lark grammar has a postlex; write syntax='lark'")
+
+
+def _check_options(syntax: str, options: LarkOptions) -> None:
+    """Check that no argument is for Lark's syntax alone.
+
+    Raises:
+        ValueError: One is.
+    """
+    given = replace(options, start=_NO_OPTIONS.start)
+    names = [
+        each.name for each in fields(given) if getattr(given, each.name) != getattr(_NO_OPTIONS, each.name)
+    ]
+    if syntax != "lark" and names:
+        raise ValueError(
+            f"only a Lark grammar has the argument {names[0]}; leave it out, or write syntax='lark'"
+        )
 
 
 def _read(path: str) -> str:

@@ -43,6 +43,28 @@ def test_the_tree_of_a_start_that_is_left_out_is_what_lark_returns(grammar: str,
     assert sk.extract(ScriptedModel([text]), "x", target) == Lark(f'{grammar}\nhole: "1"').parse(text)
 
 
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"parser": "lalr"},
+        {"lexer": "basic"},
+        {"import_paths": ["."]},
+        {"priority": None},
+        {"maybe_placeholders": False},
+        {"g_regex_flags": re.IGNORECASE},
+        {"strict": True},
+    ],
+)
+@pytest.mark.parametrize("syntax", ["gbnf", "kbnf"])
+def test_an_argument_of_lark_needs_its_syntax(option: dict[str, Any], syntax: Any) -> None:
+    (name,) = option
+    with pytest.raises(ValueError, match=f"only a Lark grammar has the argument {name}"):
+        sk.Grammar('root ::= "a"', syntax=syntax, **option)
+    assert (
+        sk.Grammar('root ::= "a";'[: 12 + (syntax == "kbnf")], "root", syntax=syntax).options.start == "root"
+    )
+
+
 class Adder(Transformer):  # type: ignore[type-arg]
     def start(self, numbers: list[str]) -> int:
         total = sum(map(int, numbers))
