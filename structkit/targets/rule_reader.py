@@ -55,7 +55,7 @@ class RuleReader:
         known = sorted({name for rule in source.cfg.rules if (name := _public_name(rule))[0] not in "_$"})
         for rule in rules:
             if rule not in known:
-                raise ValueError(f"the grammar has no rule {rule!r}; it has {', '.join(known)}")
+                raise ValueError(f"{_fault(rule)} {', '.join(known)}")
         full_names = [str(rule) for rule in source.cfg.rules if _public_name(rule) in rules]
         self._source, self._fill, self._full_names = source, fill, frozenset(full_names)
         self._derivations = Derivations.of(source.cfg, holes)
@@ -141,3 +141,12 @@ class RuleReader:
 def _public_name(rule: str) -> str:
     """Return the name that the grammar gives to a rule; templates have a rule for each use."""
     return str(rule).partition("{")[0]
+
+
+def _fault(name: str) -> str:
+    """Return why there are no events for a name, up to the names that have some."""
+    if name.startswith("_"):
+        return f"{name!r} begins with an underscore, so that Lark's trees do not have it; write one of"
+    if name.isupper():
+        return f"{name!r} is a terminal, and only rules have events; write one of"
+    return f"the grammar has no rule {name!r}; it has"

@@ -135,6 +135,16 @@ def test_async_streams_have_the_same_events() -> None:
     ("target", "rules", "message"),
     [
         (PAIRS, ["pairs"], "the grammar has no rule 'pairs'; it has pair, start, value"),
+        (
+            PAIRS,
+            ["NAME"],
+            "'NAME' is a terminal, and only rules have events; write one of pair, start, value",
+        ),
+        (
+            PAIRS,
+            ["_pair"],
+            "'_pair' begins with an underscore, so that Lark's trees do not have it; write one of pair",
+        ),
         (int, ["pair"], "rules are those of a structkit.Grammar; int has none"),
         (sk.Grammar('root ::= "a"', syntax="gbnf"), ["root"], "for Lark grammars only"),
     ],
