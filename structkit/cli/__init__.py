@@ -82,7 +82,7 @@ def _run_target_command(parsed: argparse.Namespace) -> tuple[str, int]:
 
     try:
         target = target_from_arguments(parsed)
-    except structkit.SchemaError as error:
+    except (structkit.SchemaError, ValueError) as error:
         parsed.parser.error(str(error))
     return COMMANDS[parsed.command](parsed, target)
 

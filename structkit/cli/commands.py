@@ -71,6 +71,7 @@ exit status:
 examples:
   structkit explain package.models:Invoice
   structkit explain ticket.json
+  structkit explain query.lark --parser lalr
 """,
 )
 
@@ -291,8 +292,10 @@ def _add_target(command: argparse.ArgumentParser) -> None:
         "target",
         type=target_location,
         metavar="TARGET",
-        help="module:Type, path/to/file.py:Type, path/to/file.json with a JSON Schema, or the schema itself",
+        help="module:Type, path/to/file.py:Type, path/to/file.json with a JSON Schema, the schema itself, or "
+        "path/to/file.lark, .gbnf or .kbnf with a grammar",
     )
+    _add_grammar_options(command)
 
 
 def _add_compile_options(
@@ -359,11 +362,26 @@ def _add_target_options(command: argparse.ArgumentParser) -> None:
         "--choice", action="append", metavar="TEXT", help="one of several texts; repeat it for each of them"
     )
     target.add_argument("--grammar", metavar="FILE", help="a file with a grammar")
+    _add_grammar_options(command)
+
+
+def _add_grammar_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--syntax", choices=["lark", "gbnf", "kbnf"], help="the syntax of the grammar; by default lark"
     )
     command.add_argument(
         "--start", metavar="RULE", help="the first rule of the grammar; by default `start` or `root`"
+    )
+    command.add_argument(
+        "--parser",
+        choices=["earley", "lalr"],
+        dest="parser_of_lark",
+        help="the parser of a Lark grammar; by default earley",
+    )
+    command.add_argument(
+        "--lexer",
+        choices=["auto", "dynamic", "dynamic_complete", "basic", "contextual"],
+        help="the lexer of a Lark grammar; by default that of Lark for the parser",
     )
 
 

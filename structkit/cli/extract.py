@@ -19,11 +19,19 @@ from structkit.errors import SchemaError
 from structkit.generate.input.options import Options
 from structkit.generate.input.settings import Settings
 from structkit.generate.output.result import value_of
-from structkit.targets.grammar import Grammar, Syntax
+from structkit.targets.grammar import Grammar, Lexer, Parser
 from structkit.targets.specs import Choice, Regex
 from structkit.targets.targets import AnyTarget
 
-__all__ = ["extract", "read_options", "read_prompt", "read_schema", "read_type"]
+__all__ = [
+    "check_grammar_options",
+    "extract",
+    "read_grammar",
+    "read_options",
+    "read_prompt",
+    "read_schema",
+    "read_type",
+]
 
 
 def extract(arguments: argparse.Namespace, prompt: str, options: Options) -> tuple[str, int]:
@@ -46,7 +54,7 @@ def extract(arguments: argparse.Namespace, prompt: str, options: Options) -> tup
 
 def _target(arguments: argparse.Namespace) -> AnyTarget:
     if arguments.grammar:
-        return _read_grammar(Path(arguments.grammar), arguments.syntax or "lark", arguments.start)
+        return read_grammar(Path(arguments.grammar), arguments)
     if arguments.regex is not None:
         return Regex(arguments.regex)
     if arguments.choice:
@@ -54,20 +62,35 @@ def _target(arguments: argparse.Namespace) -> AnyTarget:
     return read_type(*arguments.type) if arguments.type else read_schema(arguments.schema)
 
 
-def _read_grammar(path: Path, syntax: Syntax, start: str | None) -> Grammar[str]:
-    """Read a grammar from a file.
+def read_grammar(path: Path, arguments: argparse.Namespace) -> Grammar[str]:
+    """Read a grammar from a file, with the options of grammars.
 
     Raises:
         GrammarError: The grammar is invalid.
-        SchemaError: The file cannot be read.
+        SchemaError: The file cannot be read, or an option is not for its syntax.
     """
+    parser: Parser = arguments.parser_of_lark or "earley"
+    lexer: Lexer = arguments.lexer or "auto"
     try:
-        return Grammar(path, start, syntax=syntax)
+        return Grammar(path, arguments.start, parser, lexer, syntax=arguments.syntax or "lark")
     except (OSError, UnicodeDecodeError) as error:
         cause, _, remedy = reason_of(error).partition("; ")
         raise SchemaError(
             f"the grammar cannot be read: {cause}; {remedy or 'give a file of UTF-8 text'}", place=str(path)
         ) from error
+    except ValueError as error:  # an option of Lark
+        raise SchemaError(str(error), place=str(path)) from error
+
+
+def check_grammar_options(arguments: argparse.Namespace, *, has_grammar: bool, remedy: str) -> None:
+    """Check that options of grammars come with a grammar.
+
+    Raises:
+        ValueError: One does not.
+    """
+    for name in ("syntax", "start", "parser_of_lark", "lexer"):
+        if not has_grammar and getattr(arguments, name) is not None:
+            raise ValueError(f"--{name.partition('_')[0]} {remedy}")
 
 
 def read_type(source: str, name: str) -> AnyTarget:
@@ -157,9 +180,8 @@ def read_options(arguments: argparse.Namespace) -> Options:
         raise ValueError("--resume requires files as --input and --output")
     if arguments.batch_size is not None and not arguments.input:
         raise ValueError("--batch-size requires --input, the file of prompts")
-    for option in ("syntax", "start"):
-        if getattr(arguments, option) is not None and not arguments.grammar:
-            raise ValueError(f"--{option} requires --grammar, the file of a grammar")
+    remedy = "requires --grammar, the file of a grammar"
+    check_grammar_options(arguments, has_grammar=bool(arguments.grammar), remedy=remedy)
     options = Options(max_tokens=arguments.max_tokens)
     # A model that returns text has no settings of sampling.
     for name in ("seed", "temperature", "order", "whitespace", "defaults", "null", "source", "on_limit"):

@@ -13,6 +13,7 @@ from structkit.error_notes import without_python
 __all__ = [
     "Parser",
     "any_int",
+    "is_grammar",
     "is_schema",
     "not_negative",
     "port",
@@ -152,6 +153,11 @@ def is_schema(location: str) -> bool:
     return location.endswith(".json") or location.lstrip().startswith("{")
 
 
+def is_grammar(location: str) -> bool:
+    """Return whether the location of a target is the file of a grammar."""
+    return location.endswith((".lark", ".gbnf", ".kbnf"))
+
+
 def type_location(location: str) -> tuple[str, str]:
     """Read the place and the name of a type."""
     source, _, name = location.rpartition(":")
@@ -164,7 +170,7 @@ def type_location(location: str) -> tuple[str, str]:
 
 def target_location(location: str) -> str:
     """Read the location of a target."""
-    if not is_schema(location):
+    if not is_schema(location) and not is_grammar(location):
         type_location(location)
     return location
 

@@ -6,10 +6,11 @@ import argparse
 import json
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 
 from structkit.api.explain import explain
-from structkit.cli.extract import read_schema, read_type
-from structkit.cli.parser import is_schema
+from structkit.cli.extract import check_grammar_options, read_grammar, read_schema, read_type
+from structkit.cli.parser import is_grammar, is_schema
 from structkit.targets.targets import AnyTarget
 from structkit.testing.proof.check import check
 from structkit.testing.proof.language import CompileOptions, Language
@@ -19,12 +20,18 @@ __all__ = ["COMMANDS", "target_from_arguments"]
 
 
 def target_from_arguments(arguments: argparse.Namespace) -> AnyTarget:
-    """Return the target of the arguments: a JSON Schema, in a file or as it is, or a type by its location.
+    """Return the target of the arguments: a JSON Schema or a grammar, in a file, or a type by its location.
 
     Raises:
+        GrammarError: The grammar is invalid.
         SchemaError: The target does not exist.
+        ValueError: An option is for grammars, and the target is none.
     """
     location: str = arguments.target
+    remedy = "is for files with a grammar, which end with .lark, .gbnf or .kbnf"
+    check_grammar_options(arguments, has_grammar=is_grammar(location), remedy=remedy)
+    if is_grammar(location):
+        return read_grammar(Path(location), arguments)
     if is_schema(location):
         return read_schema(location)
     source, _, name = location.rpartition(":")

@@ -107,6 +107,39 @@ def test_a_schema_can_be_the_argument(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out == '"a"\n'
 
 
+def test_a_grammar_can_be_the_argument(types: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("query.lark").write_text('start: "d" | "a" b "c"\nb: "c"?')
+    assert main(["explain", "query.lark", "--parser", "lalr"]) == 0
+    assert "line 2, column 1: conflict b: " in capsys.readouterr().out
+    assert main(["explain", "query.lark"]) == 0
+    assert "conflict" not in capsys.readouterr().out
+    Path("answer.gbnf").write_text('root ::= "yes" "!"?')
+    assert main(["sample", "answer.gbnf", "--syntax", "gbnf", "--start", "root", "--n", "2"]) == 0
+    assert {json.loads(line) for line in capsys.readouterr().out.splitlines()} == {"yes", "yes!"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none.lark"], "the grammar cannot be read: no such file"),
+        (["decimal:Decimal", "--lexer", "basic"], "--lexer is for files with a grammar"),
+        (["decimal:Decimal", "--parser", "lalr"], "--parser is for files with a grammar"),
+        (
+            ["answer.gbnf", "--syntax", "gbnf", "--parser", "lalr"],
+            "only a Lark grammar has the argument parser",
+        ),
+    ],
+)
+def test_options_of_grammars_that_do_not_fit(
+    arguments: list[str], message: str, types: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("answer.gbnf").write_text('root ::= "yes"')
+    with pytest.raises(SystemExit) as caught:
+        main(["explain", *arguments])
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
 def test_terminal_escapes_are_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "hostile.json"
     text = "\x1b[2J\x9b31m\u202e\u2028"
