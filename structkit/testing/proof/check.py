@@ -10,6 +10,8 @@ from typing_extensions import Unpack
 
 from structkit.arguments.checks import check_count, check_type
 from structkit.arguments.names import check_names
+from structkit.schema.markers.annotations import has_annotation
+from structkit.schema.markers.grammar import GRAMMAR_KEYWORD
 from structkit.schema.python.judge import Refused
 from structkit.targets.targets import AnyTarget
 from structkit.testing.proof.language import CompileOptions, Language
@@ -33,6 +35,8 @@ _NOT_ROUND_TRIPPED = (
 )
 
 _QUOTED = "quotes depend on the source and not on the type, so changed values were not checked"
+
+_OF_GRAMMARS = "pydantic does not check the grammar of a field, so changed values were not checked"
 
 
 def check(
@@ -106,6 +110,8 @@ def check(
     fed, note = 0, _TIMED_OUT if written.timed_out else ""
     if language.target.has_quotes:
         note = note or _QUOTED
+    elif has_annotation(language.target.json_schema(), GRAMMAR_KEYWORD):
+        note = note or _OF_GRAMMARS
     elif oracle.dump is not None:
         unwritten = smallest(changes(language), is_unwritten, bounds)
         fed = unwritten.tried

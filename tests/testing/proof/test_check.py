@@ -308,3 +308,12 @@ def test_a_value_that_cannot_be_checked_afterwards_is_an_error() -> None:
     target = sk.JsonSchema({"type": "string", "pattern": r"^\p{L}+$"}, strict=False)
     with pytest.raises(sk.SchemaError, match="strict=True"):
         sk.extract(ScriptedModel(['"xyz"']), "x", target)
+
+
+def test_pydantic_does_not_check_the_grammar_of_a_field() -> None:
+    class Report(BaseModel):
+        query: Annotated[str, sk.Grammar('start: "a"+')] | None = None
+
+    report = sk.check(Report, n=30)
+    assert report.ok and report.validated == 0 and "grammar" in report.note
+    assert Report(query="b").query == "b"
