@@ -105,6 +105,37 @@ def test_terminals_that_are_not_hidden(terminals: str) -> None:
     assert [each for each in found if each.kind == "hidden terminal"] == []
 
 
+@pytest.mark.parametrize("parser", ["lalr", "earley"])
+@pytest.mark.parametrize(
+    ("text", "name", "first", "example"),
+    [
+        ("start: A | B\nA: /[a-c]+/\nB: /[a-z]+/", "B", "A", "ax"),
+        ('start: INT "." INT | "z" FLOAT\nINT: /[0-9]+/\nFLOAT: /[0-9]+[.][0-9]+/', "INT", "FLOAT", "0.0"),
+        ('start: A B | AB "c"\nA: "a"\nB: "b"\nAB: "ab"', "A", "AB", "ab"),
+    ],
+)
+def test_a_terminal_at_whose_place_the_lexer_finds_another_one(
+    text: str, name: str, first: str, example: str, parser: Any
+) -> None:
+    (found,) = (each for each in findings(text, parser, "basic") if each.kind == "overlap")
+    assert (found.name, found.example) == (name, example)
+    assert f"the lexer finds {first}, which is tried first" in found.reason
+    assert not lark_accepts(Lark(text, parser=parser, lexer="basic"), example)
+    assert lark_accepts(Lark(text), example)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'start: INT "." INT | "z" FLOAT\nINT: /[0-9]+/\nFLOAT: /[0-9]+[.][0-9]+/\n%ignore " "',
+        f'start: "if" NAME | NAME "="\n{NAME}',
+        'start: (A | B)+\nA: "a"\nB: "ab"',
+    ],
+)
+def test_no_terminal_is_lost_if_a_blank_separates_it(text: str) -> None:
+    assert not any(each.kind == "overlap" for each in findings(text, lexer="basic"))
+
+
 @pytest.mark.parametrize(
     ("text", "example"),
     [

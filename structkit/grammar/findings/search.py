@@ -14,7 +14,16 @@ from structkit.grammar.findings.finding import FindingKind, GrammarFinding
 from structkit.grammar.findings.lost import LostSentences
 from structkit.grammar.findings.sentences import Sentence, Sentences
 from structkit.grammar.findings.table import Conflict, Reduction, Stack, Table
-from structkit.grammar.findings.words import Budget, hiding, shortest_word, word_with_prefix, words_by_start
+from structkit.grammar.findings.texts import Names, by_length, joined, tightened, written_rule
+from structkit.grammar.findings.words import (
+    Budget,
+    begins,
+    hiding,
+    shortest_word,
+    word_beyond,
+    word_with_prefix,
+    words_by_start,
+)
 from structkit.grammar.rules.lexing import LexerClass, lexing_of
 from structkit.grammar.syntax.grammar_errors import GrammarErrors
 from structkit.grammar.syntax.lalr import basic_scanner, first_state
@@ -32,6 +41,9 @@ NARROWED = (
 
 _MAX_SENTENCES = 20
 """Maximum number of sentences that are tried for one finding."""
+
+_MAX_OVERLAPS = 3
+"""Maximum number of sentences that are tried for a terminal at whose place another one may match."""
 
 _MAX_WORDS = 8
 """Maximum number of words of a terminal that are tried."""
@@ -97,6 +109,7 @@ class _Search:
         self.words: dict[str, str] = {}
         self.indenting = grammar.options.indenter
         self.is_lalr = grammar.options.parser == "lalr"
+        self._shown = Names(grammar).shown
 
     def findings(self) -> Iterator[GrammarFinding]:
         """Yield the findings."""
@@ -169,7 +182,7 @@ class _Search:
             self.words |= dict.fromkeys((self.indenting.indent, self.indenting.dedent), "")
             self.words[self.indenting.newline] = "\n"
         ignored = {self.words.get(name, "") for name in self.grammar.lark.ignore_tokens}
-        self.gaps = sorted({"", *ignored}, key=_by_length)[:3]
+        self.gaps = sorted({"", *ignored}, key=by_length)[:3]
 
     def _conflicts(self) -> Iterator[GrammarFinding]:
         merged: dict[tuple[Reduction, Reduction | None, str], list[Conflict]] = {}
@@ -186,13 +199,13 @@ class _Search:
                 texts += [] if text is None else [text]
             if texts:
                 reason = f"{self._resolved(lost, chosen, [terminal])}; this loses texts"
-                yield self.finding("conflict", _written_rule(lost.rule), reason, min(texts, key=_by_length))
+                yield self.finding("conflict", written_rule(lost.rule), reason, min(texts, key=by_length))
             else:
                 harmless.setdefault((lost, chosen, is_cut_off), []).append(terminal)
         for (lost, chosen, is_cut_off), terminals in harmless.items():
             reason = f"{self._resolved(lost, chosen, terminals)}; no text was found that this loses"
             reason += f", in {search.steps:,} steps" if is_cut_off else ""
-            yield self.finding("conflict", _written_rule(lost.rule), reason)
+            yield self.finding("conflict", written_rule(lost.rule), reason)
 
     def _lost_text(self, search: LostSentences, conflict: Conflict) -> str | None:
         """Return a short text that the rules contain, and the parser refuses because of a conflict."""
@@ -207,7 +220,7 @@ class _Search:
                 return self._tokens(text)[: len(kept)] == kept and self._is_refused(text)
 
             text = self._shortest_text(sentence.read, {}, is_lost)
-            best = min(filter(None, (best, text)), key=_by_length, default=None)
+            best = min(filter(None, (best, text)), key=by_length, default=None)
         return best
 
     def _tokens(self, text: str) -> tuple[str, ...]:
@@ -223,6 +236,7 @@ class _Search:
             lexers = [lexer for lexer in self.lexing.classes if name in lexer]
             found = [self._hiding(lexer, name) for lexer in lexers]
             if any(each is None for each in found):
+                yield from self._overlap(name, lexers)
                 continue
             others = dict.fromkeys(other for each in found for other in each or ())
             words = [self.words[name]] if name in self.words else []
@@ -230,6 +244,20 @@ class _Search:
             above = " or ".join(map(self._shown, others))
             reason = f"it never matches, since {above} is tried first and matches where it does"
             yield self.finding("hidden terminal", name, reason, example)
+
+    def _overlap(self, name: str, lexers: Sequence[LexerClass]) -> Iterator[GrammarFinding]:
+        """Yield a text with a terminal at whose place the lexer finds another one, whatever is between them."""
+        automata = self.lexing.automata
+        others = dict.fromkeys(
+            other for lexer in lexers for way in lexer[name] for other in sorted(way.above)
+        )
+        longer = (word_beyond(automata[name], automata[other], self.budget) for other in others)
+        words = [*filter(None, (self.words.get(name), *longer))][:_MAX_WORDS]
+        example = self._text_lost_by_the_lexer(name, words, others, in_all_ways=True)
+        if example is not None:
+            first = next(self._shown(other) for other in self._tokens(example) if other in others)
+            reason = f"at its place the lexer finds {first}, which is tried first, and cannot go on behind it"
+            yield self.finding("overlap", name, reason, example)
 
     def _hiding(self, lexer: LexerClass, name: str) -> list[str] | None:
         """Return the terminals that match wherever a terminal does; `None` if it has a text."""
@@ -251,7 +279,7 @@ class _Search:
                     if way.renamed is not None and name in self.words:
                         keywords.setdefault(way.scanned, {})[name] = self.words[name]
         for name, own in keywords.items():
-            words = sorted(own.values(), key=_by_length)
+            words = sorted(own.values(), key=by_length)
             example = self._text_lost_by_the_lexer(name, words[:_MAX_WORDS], own)
             if example is not None:
                 listed = ", ".join(map(repr, words[:3])) + (", ..." if len(words) > 3 else "")
@@ -262,10 +290,19 @@ class _Search:
                 )
                 yield self.finding("keyword", name, reason, example)
 
-    def _text_lost_by_the_lexer(self, name: str, words: Iterable[str], others: Collection[str]) -> str | None:
-        """Return a short text that the rules contain with a word as a terminal that others read instead."""
+    def _text_lost_by_the_lexer(
+        self, name: str, words: Iterable[str], others: Collection[str], *, in_all_ways: bool = False
+    ) -> str | None:
+        """Return a short text that the rules contain with a word as a terminal that others read instead.
+
+        Args:
+            name: The terminal.
+            words: Its words.
+            others: The other terminals.
+            in_all_ways: Whether the text is lost with each of the texts that can be between its terminals.
+        """
         found: list[str] = []
-        for sentence in self.sentences.through(name, _MAX_SENTENCES):
+        for sentence in self.sentences.through(name, _MAX_OVERLAPS if in_all_ways else _MAX_SENTENCES):
             if self.is_lalr and not self._is_sentence(sentence):
                 continue  # a conflict is the cause
             before = sentence[: sentence.index(name)]
@@ -276,11 +313,15 @@ class _Search:
                 return is_other and read[:-1] == before and self._is_refused(text)
 
             for word in words:
+                ways = self._ways(sentence, name, word) if in_all_ways else ()
+                automata = [self.lexing.automata[each] for each in others] if in_all_ways else []
+                if not all(begins(automata, rest) and is_lost(text) for text, rest in ways):
+                    continue
                 text = self._shortest_text(sentence, {name: word}, is_lost)
                 found += [] if text is None else [text]
             if found:
                 break
-        return min(found, key=_by_length, default=None)
+        return min(found, key=by_length, default=None)
 
     def _is_sentence(self, sentence: Sentence) -> bool:
         """Return whether the parser accepts some terminals."""
@@ -301,22 +342,20 @@ class _Search:
         found: dict[str, tuple[Sequence[str], Sequence[str]]] = {}
         for name, sentence, words in self._candidates(lexer):
             if self.parses_left < _MAX_PARSES // 10:
-                self.is_cut_off = (
-                    True  # the rest is for shorter texts between the terminals of what was found
-                )
+                self.is_cut_off = True  # the rest is for shorter texts of what was found
                 break
             for word in words:
                 parts, gaps = self._wanted(sentence, {name: word}, differs)
                 if parts:
-                    found.setdefault(_joined(parts, gaps), (parts, gaps))
+                    found.setdefault(joined(parts, gaps), (parts, gaps))
         shown: dict[tuple[str, str], GrammarFinding] = {}
-        for text in sorted(found, key=_by_length)[:_MAX_COMPARED]:
+        for text in sorted(found, key=by_length)[:_MAX_COMPARED]:
             if (
                 self._key(lexer, *self._difference(basic, text)[:2]) in shown
                 or len(shown) == _MAX_LEXER_FINDINGS
             ):
                 continue
-            example = _tightened(*found[text], differs)
+            example = tightened(*found[text], differs)
             name, other, reason = self._difference(basic, example)
             shown.setdefault(self._key(lexer, name, other), self.finding("lexer", name, reason, example))
         yield from shown.values()
@@ -378,7 +417,7 @@ class _Search:
     ) -> str | None:
         """Return a text of some terminals that is wanted, with few texts between them; `None` if none is found."""
         parts, gaps = self._wanted(sentence, words, is_wanted)
-        return _tightened(parts, gaps, is_wanted) if parts else None
+        return tightened(parts, gaps, is_wanted) if parts else None
 
     def _wanted(
         self, sentence: Sentence, words: Mapping[str, str], is_wanted: Callable[[str], bool]
@@ -394,10 +433,17 @@ class _Search:
         places = max(len(parts) - 1, 0)
         for gap in self.gaps:
             for gaps in product(("", gap), repeat=places) if 1 < places <= _MAX_GAPS else [(gap,) * places]:
-                text = _joined(parts, gaps)
+                text = joined(parts, gaps)
                 if len(text) <= _MAX_EXAMPLE and is_wanted(text):
                     return parts, gaps
         return (), ()
+
+    def _ways(self, sentence: Sentence, name: str, word: str) -> Iterator[tuple[str, str]]:
+        """Yield texts with a word as a terminal, one for each text that can be in between, and their rests from it."""
+        own = {**self.words, name: word}
+        if own.keys() >= set(sentence):
+            parts, place = [own[each] for each in sentence], sentence.index(name)
+            yield from ((gap.join(parts), gap.join(parts[place:])) for gap in self.gaps)
 
     def _is_refused(self, text: str) -> bool:
         """Return whether Lark refuses a text, and accepts it where the lexer and the conflicts do not matter."""
@@ -449,47 +495,5 @@ class _Search:
     def _written(self, end: Reduction) -> str:
         return " ".join(map(self._shown, end.symbols)) or "nothing"
 
-    def _shown(self, name: str) -> str:
-        """Return a symbol as the grammar writes it: the text of a terminal without a name, the rule of a repetition."""
-        written = _written_rule(name)
-        if written != name:
-            return f"the repetition in {written}"
-        return self._literals.get(name, name)
-
-    @cached_property
-    def _literals(self) -> dict[str, str]:
-        """The texts of terminals whose names Lark has made."""
-        text = self.grammar.text
-        found = {}
-        for terminal in self.grammar.lark.terminals:
-            literal = terminal.pattern.raw
-            if literal and literal in text and not re.search(rf"(?<!\w){terminal.name}(?!\w)", text):
-                found[terminal.name] = literal
-        return found
-
 
 _LOOP = "Lark's parser may reduce without end, so that no example is tried"
-
-
-def _by_length(text: str) -> tuple[int, str]:
-    return len(text), text
-
-
-def _tightened(parts: Sequence[str], gaps: Sequence[str], is_wanted: Callable[[str], bool]) -> str:
-    """Return a text of parts without what can be left out between them."""
-    kept = list(gaps)
-    for place, gap in enumerate(gaps):
-        kept[place] = ""
-        if gap and not is_wanted(_joined(parts, kept)):
-            kept[place] = gap
-    return _joined(parts, kept)
-
-
-def _joined(parts: Sequence[str], gaps: Sequence[str]) -> str:
-    return "".join(part + gap for part, gap in zip(parts, [*gaps, ""], strict=False))
-
-
-def _written_rule(name: str) -> str:
-    """Return the rule for whose repetition Lark made a rule."""
-    made = re.fullmatch(r"__(.+)_(?:star|plus)_\d+", name)
-    return made[1] if made else name

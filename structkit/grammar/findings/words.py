@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from structkit.regex.charset import contains, partition
 from structkit.regex.nodes import CharClass
 from structkit.regex.pattern.threads import MATCH, TerminalAutomaton
 
-__all__ = ["Budget", "hiding", "shortest_word", "word_with_prefix", "words_by_start"]
+__all__ = ["Budget", "begins", "hiding", "shortest_word", "word_beyond", "word_with_prefix", "words_by_start"]
 
 _MAX_SEARCHED = 5_000
 """Maximum number of combinations of states that are searched for a word."""
@@ -33,6 +33,11 @@ def shortest_word(automaton: TerminalAutomaton, budget: Budget) -> str | None:
 def word_with_prefix(automaton: TerminalAutomaton, other: TerminalAutomaton, budget: Budget) -> str | None:
     """Return a shortest word that begins with a word of another terminal; `None` if none is found."""
     return _shortest(automaton, {"": other}, budget, avoid=False)[0]
+
+
+def word_beyond(automaton: TerminalAutomaton, other: TerminalAutomaton, budget: Budget) -> str | None:
+    """Return a shortest word that another terminal matches at its start and not as a whole; `None` if none is found."""
+    return _shortest(automaton, {"": other}, budget, avoid=False, beyond=True)[0]
 
 
 def words_by_start(
@@ -72,9 +77,10 @@ def _shortest(
     budget: Budget,
     *,
     avoid: bool,
+    beyond: bool = False,
     first: int = 0,
 ) -> tuple[str | None, list[str], bool]:
-    """Return a shortest word without, or else with, a beginning that another terminal matches.
+    """Return a shortest word without, or else with, a beginning that another terminal matches; see `word_beyond`.
 
     Returns:
         The word; the terminals that were met, those with the shortest beginnings first; whether all was searched.
@@ -92,7 +98,8 @@ def _shortest(
             return None, [*met], False
         at = pending.popleft()
         state, states, has_met = at
-        if state in accepting and at != start and (avoid or has_met):
+        is_beyond = not beyond or not any(map(_accepts, others.values(), states))
+        if state in accepting and at != start and (avoid or has_met) and is_beyond:
             letters = []
             while (step := before[at]) is not None:
                 at, letter = step
@@ -120,6 +127,24 @@ def _shortest(
                     before[found] = at, chr(code_point)
                     pending.append(found)
     return None, [*met], True
+
+
+def begins(automata: Iterable[TerminalAutomaton], text: str) -> bool:
+    """Return whether a word of one of some terminals may be at the start of a text."""
+    return any(_begins(automaton, text) for automaton in automata)
+
+
+def _begins(automaton: TerminalAutomaton, text: str) -> bool:
+    state = 0
+    for letter in text:
+        state = _step(automaton, state, ord(letter))
+        if state == _DEAD or _accepts(automaton, state):
+            return state != _DEAD
+    return False
+
+
+def _accepts(automaton: TerminalAutomaton, state: int) -> bool:
+    return state in automaton.accepting
 
 
 def _step(automaton: TerminalAutomaton, state: int, code_point: int) -> int:
