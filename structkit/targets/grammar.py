@@ -40,22 +40,31 @@ _NO_OPTIONS = LarkOptions()
 _OF_TREES = (
     "ambiguity",
     "cache",
+    "cache_grammar",
     "debug",
     "keep_all_tokens",
     "lexer_callbacks",
+    "ordered_sets",
     "propagate_positions",
     "tree_class",
 )
 """Arguments of `lark.Lark` that change no text."""
 
+_REFUSED = {
+    **dict.fromkeys(
+        _OF_TREES, "leave it out: it is not of the language, but of trees; parse the text with Lark"
+    ),
+    "regex": "leave it out: patterns are those of Python's re, and the package regex has others that are not regular",
+    "use_bytes": "leave it out: a language is of texts; write bytes as a text",
+    "edit_terminals": "leave it out; change the terminals in the text of the grammar",
+    "source_path": "leave it out; pass the path in place of the text, or import_paths",
+}
+"""Arguments of `lark.Lark` that a grammar does not have, and what to do."""
+
 _NO_HOLES: Mapping[str, Any] = MappingProxyType({})
 
 
-@hints_arguments(
-    dict.fromkeys(
-        _OF_TREES, "leave it out: it is not of the language, but of trees; parse the text with Lark"
-    )
-)
+@hints_arguments(_REFUSED)
 @dataclass(frozen=True, init=False, repr=False)
 class Grammar(TextTarget[T_co]):
     r"""Text of a context-free language.

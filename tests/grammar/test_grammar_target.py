@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import pickle
 import re
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from lark import Lark, Transformer, Tree
 from lark.exceptions import LarkError
+from lark.lark import LarkOptions
 from lark.visitors import Interpreter
 from pydantic import TypeAdapter
 
@@ -63,6 +65,16 @@ def test_an_argument_of_lark_needs_its_syntax(option: dict[str, Any], syntax: An
     assert (
         sk.Grammar('root ::= "a";'[: 12 + (syntax == "kbnf")], "root", syntax=syntax).options.start == "root"
     )
+
+
+def test_each_other_argument_of_lark_is_refused_with_a_reason() -> None:
+    known = inspect.signature(sk.Grammar).parameters
+    others = [name for name in LarkOptions._defaults if name not in known and not name.startswith("_")]
+    assert {"regex", "use_bytes", "ambiguity"} <= set(others)
+    for name in others:
+        options: Any = {name: True}
+        with pytest.raises(TypeError, match=f"no argument '{name}'; leave it out"):
+            sk.Grammar('start: "a"', **options)
 
 
 class Adder(Transformer):  # type: ignore[type-arg]
@@ -173,6 +185,25 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     ("text", "line", "column", "message"),
     [
         ("start: foo", 1, 8, "'foo' used but not defined"),
+        (
+            "%import common.NOPE\nstart: NOPE",
+            1,
+            16,
+            "(?s)the grammar common does not define what is imported",
+        ),
+        (
+            "%import common.NOPE -> X\nstart: X",
+            1,
+            24,
+            "(?s)the grammar common does not define what is imported",
+        ),
+        ("%import common (INT, NOPE)\nstart: INT NOPE", 1, 22, "(?s)the grammar common does not define what"),
+        (
+            "%import common.INT -> NUMBER\nstart: INT NUMBER",
+            1,
+            16,
+            "(?s)'INT' used but not defined.*import it: `%import common.INT`",
+        ),
         ('start: "a"\nfoo: (', 2, 7, "Expecting a value"),
         ('start: aB\naB: "a"', 2, 1, "(?s)aB mixes cases.*upper case"),
         ('Start: "a"', 1, 1, "(?s)Start mixes cases"),

@@ -87,6 +87,9 @@ _FAULTS = [
 _GENERATED = re.compile(r"^__(\w+)_(?:star|plus|repeat_\w+)_\d+$|{.*$")
 """The names that Lark gives to rules: those of repetitions, and those of templates."""
 
+_IMPORTED = r"^[ \t]*%import[ \t]+(?:([\w.]+)\.(?:{0}|\w+[ \t]*->[ \t]*{0})|([\w.]+)[ \t]*\([^)]*\b{0}\b[^)]*\))[ \t]*(?://.*)?$"
+"""A pattern of the line that imports a name, with the grammar that should define it."""
+
 _REPEATED = re.compile(r"Rules defined twice:\s*\* <(\w+)\S* : (.*)>")
 """The message of Lark about alternatives that differ only in what a tree shows."""
 
@@ -279,14 +282,24 @@ class GrammarErrors:
     def _with_remedy(self, message: str) -> str:
         """Return a message about a name that is not defined, or defined twice, with what to do."""
         if (undefined := re.search(r"'(\w+)' used but not defined", message)) is not None:
-            known = [*self._names(), *(each.rule for each in self.holes), *_COMMON]
-            close = get_close_matches(undefined[1], known, 1)
-            message = f"{message}; {f'write {close[0]}' if close else 'define it'}"
+            message = f"{message}; {self._remedy_of(undefined[1])}"
         if (twice := _TWICE.search(message)) is not None:
             is_hole = any(each.rule == twice[1] for each in self.holes)
             remedy = "leave out this one, or the hole" if is_hole else "join its definitions with |"
             message = message.replace(twice[0], f"{twice[0]}; {remedy}", 1)
         return message
+
+    def _remedy_of(self, undefined: str) -> str:
+        """Return what to do about a name that is not defined."""
+        known = [*self._names(), *(each.rule for each in self.holes), *_COMMON]
+        close = get_close_matches(undefined, [name for name in known if name != undefined], 1)
+        imported = re.search(_IMPORTED.format(undefined), self.text, re.MULTILINE)
+        if imported is None and undefined in _COMMON:
+            return f"import it: `%import common.{undefined}`"
+        if imported is not None and not close:
+            module = next(filter(None, imported.groups()))
+            return f"the grammar {module} does not define what is imported; import another name"
+        return f"write {close[0]}" if close else "define it"
 
     def _of_reading(self, error: Exception, message: str) -> GrammarError | None:
         """Return the error of a text that Lark cannot read, of a file or of a pattern."""
