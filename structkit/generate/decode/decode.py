@@ -403,7 +403,8 @@ class Attempt:
         """Take a rejected value back, unless the next attempt starts over; return whether another may be generated."""
         self.rejection = rejection
         self.rejected.append(text)
-        self.rejected_texts.add(bytes(self.generated.text), rejection.start, rejection.end)
+        written = bytes(self.generated.text)
+        self.rejected_texts.add(written, rejection.start, rejection.end, is_json=self.is_json)
         starts_over = rejection.starts_over or len(self.rejected) >= self.settings.retries
         self.rejections.append(replace(rejection, starts_over=starts_over))
         if starts_over:

@@ -40,16 +40,22 @@ class RejectedTexts:
         bans._rejected, bans._rejected_complete = self._rejected.copy(), self._rejected_complete.copy()
         return bans
 
-    def add(self, text: bytes, start: int, end: int) -> None:
+    def add(self, text: bytes, start: int, end: int, *, is_json: bool = True) -> None:
         """Ban a value after the text before it.
 
         Args:
             text: The rejected text.
             start: The byte offset of the value.
             end: The byte offset of its end.
+            is_json: Whether the text is JSON. A whole text that is not may be the start of another one.
         """
         value = text[start:end]
-        if value[-1:] not in (b'"', b"}", b"]") and value[:1] in (b"-", *(bytes([d]) for d in b"0123456789")):
+        if not is_json and end == len(text):
+            self._rejected_complete.add(text)
+        elif value[-1:] not in (b'"', b"}", b"]") and value[:1] in (
+            b"-",
+            *(bytes([d]) for d in b"0123456789"),
+        ):
             # A number may be the prefix of another, so it is banned with its terminators.
             self._rejected += [(start, text[:end] + bytes([byte])) for byte in _NUMBER_TERMINATORS]
             if end == len(text):

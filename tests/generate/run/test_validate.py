@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lark import Transformer
 from pydantic import AfterValidator, BaseModel, ValidationInfo, field_validator
 
 import structkit as sk
@@ -442,3 +443,43 @@ def test_the_samples_of_one_prompt_are_validated_separately() -> None:
     results = sk.generate(model, "x", int, n=2, temperature=1, seed=1, validate=odd)
     assert all(result.value % 2 for result in results)
     assert len(seen) == sum(len(result.attempts) for result in results)
+
+
+@pytest.mark.parametrize(
+    ("target", "rejected", "longer"),
+    [
+        (sk.Grammar('start: "a"+'), "a", "aaa"),
+        (sk.Grammar(r'start: NUMBER (" + " NUMBER)*' "\n" r"NUMBER: /[0-9]/"), "1", "1 + 2"),
+        (sk.Regex(r"[0-9]+(?:,[0-9]+)*"), "12", "12,3"),
+        (sk.Choice(["New York", "New York City"]), "New York", "New York City"),
+    ],
+)
+def test_a_text_that_begins_with_a_rejected_text_is_allowed(target: Any, rejected: str, longer: str) -> None:
+    def check(value: str) -> None:
+        if value == rejected:
+            raise ValueError("too short")
+
+    result = sk.generate(ScriptedModel([rejected, longer], strict=False), "x", target, validate=check)
+    assert result.value == longer
+    again = sk.generate(ScriptedModel([rejected, rejected], strict=False), "x", target, validate=check)
+    assert again.value.startswith(rejected) and len(again.value) > len(rejected)
+
+
+def test_a_text_that_a_transformer_refuses_can_go_on() -> None:
+    class Total(Transformer[Any, int]):
+        def start(self, numbers: list[str]) -> int:
+            if sum(map(int, numbers)) < 3:
+                raise ValueError("the sum is at least 3")
+            return sum(map(int, numbers))
+
+    sums = sk.Grammar('start: NUMBER ("+" NUMBER)*\nNUMBER: /[0-9]/', transformer=Total())
+    assert sk.extract(ScriptedModel(["1", "1+2"], strict=False), "x", sums) == 3
+
+
+def test_no_longer_text_is_left() -> None:
+    def check(value: str) -> None:
+        raise ValueError("no")
+
+    with pytest.raises(sk.OutputValidationError) as caught:
+        sk.generate(RandomModel(), "x", sk.Choice(["a", "ab"]), validate=check, retries=5)
+    assert sorted(caught.value.attempts) == ["a", "ab"]
