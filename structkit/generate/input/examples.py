@@ -113,11 +113,12 @@ def _answer(
             f"{path} cannot be written as {target.name}: its object does not keep the InitVar {forgotten}; give a dict "
             "in place of the object"
         )
-    hint = (
-        "a quote must occur in the text of its example"
-        if target.has_quotes
-        else "write it as the model should, such as a dict in place of an object of a class"
-    )
+    if target.has_quotes:
+        hint = "a quote must occur in the text of its example"
+    elif target.is_json:
+        hint = "write it as the model should, such as a dict in place of an object of a class"
+    else:
+        hint = "give a text of its language"
     raise ValueError(
         f"{path} cannot be written as {target.name}: {value!r:.200} has values, digits or characters that the target "
         f"does not allow; {hint}"
@@ -137,6 +138,11 @@ def write_value(
     Returns:
         `None` if the value is valid and the language has no text for it.
     """
+    if isinstance(value, str) and not target.is_json:  # a grammar can make another value of a text
+        if not accepts(source, value):
+            return None
+        parsed = target.parse(value, context)
+        return parsed if isinstance(parsed, Rejected) else value
     exclude_unset = compile_settings.defaults == "may_omit"
     for form in target.json_forms(value, exclude_unset=exclude_unset, context=context):
         if isinstance(form, Rejected):

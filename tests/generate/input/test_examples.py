@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Annotated, Any, Literal
 
 import pytest
+from lark import Transformer, Tree
 from pydantic import (
     AliasChoices,
     AliasPath,
@@ -481,3 +482,30 @@ def test_an_exception_of_a_validator_names_the_example() -> None:
     with pytest.raises(KeyError) as caught:
         sk.extract(RandomModel(), "x", Person, examples=[("Ana is 34.", {"age": 34})])
     assert "it was raised for examples[0]" in "".join(traceback.format_exception(caught.value))
+
+
+def test_the_example_of_a_grammar_is_a_text() -> None:
+    class Length(Transformer[Any, int]):
+        def start(self, parts: list[str]) -> int:
+            if len(parts) > 3:
+                raise ValueError("at most three")
+            return len(parts)
+
+    text = 'start: X+\nX: "a"'
+    targets: list[Any] = [
+        sk.Grammar(text),
+        sk.Grammar(text, value="tree"),
+        sk.Grammar(text, transformer=Length()),
+    ]
+    for target in targets:
+        model = ScriptedModel(["aa"])
+        prompt = sk.render_prompt(model, "Go", target, examples=[("Three", "aaa")])
+        assert "Three" in prompt and "aaa" in prompt
+        with pytest.raises(ValueError, match=r"'b' has .* does not allow; give a text of its language"):
+            sk.extract(model, "Go", target, examples=[("None", "b")])
+        with pytest.raises(ValueError, match="give a text of its language"):
+            sk.extract(model, "Go", target, examples=[("None", Tree("start", []))])
+    with pytest.raises(ValueError, match="at most three"):
+        sk.extract(
+            ScriptedModel(["aa"]), "Go", sk.Grammar(text, transformer=Length()), examples=[("Four", "aaaa")]
+        )
