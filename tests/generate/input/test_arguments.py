@@ -78,8 +78,8 @@ def test_what_is_no_prompt(prompt: Any, said: str) -> None:
 
 
 def test_roles_are_named_if_none_is_that_of_a_user() -> None:
-    with pytest.raises(ValueError, match="the roles are 'usr'; add one"):
-        sk.extract(RandomModel(), [{"role": "usr", "content": "x"}], bool)
+    with pytest.raises(ValueError, match="the roles are 'critic'; add one"):
+        sk.extract(RandomModel(), [{"role": "critic", "content": "x"}], bool)
 
 
 def test_an_attribute_that_does_not_exist_is_corrected_by_python() -> None:

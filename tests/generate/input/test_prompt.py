@@ -62,6 +62,7 @@ def test_roles_that_do_not_fit(prompt: list[dict[str, str]], system: str | None,
         ("user ", "user"),
         ("", "user"),
         ("sytem", "system"),
+        ("usr", "user"),
     ],
 )
 def test_a_role_is_a_word(role: str, meant: str) -> None:
