@@ -6,7 +6,7 @@ import base64
 import copy
 import gzip
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
@@ -15,166 +15,13 @@ from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, Field
 
 import structkit as sk
-from structkit.automaton.runtime.automaton import Automaton
-from structkit.automaton.runtime.reader import Reader
-from structkit.guide.guide import Guide
 from structkit.guide.healing import HealedCursor, count_healed_tokens
-from structkit.testing import RandomModel, ScriptedModel, small_vocabulary
+from structkit.testing import RandomModel, ScriptedModel
+from tests.guide.healing import GUIDES, PROMPTS, SMALL, TARGETS, allowed_tokens
 from tests.models.tiny import tiny_llama
 from tests.shared import SHARED, cases
 
 REAL = SHARED / "data" / "tokenizers"
-SMALL = small_vocabulary()
-
-
-class Person(BaseModel):
-    name: str
-    age: int
-
-
-TARGETS = {
-    "person": Person,
-    "words": sk.Regex(r"[a-z]+( [a-z]+)*"),
-    "anything": sk.Regex(r"(?s).{1,40}"),
-    "blank first": sk.Regex(r"\s?[a-zA-Z0-9]+"),
-    "choice": sk.Choice(["yes", "yesterday", " no", "not now"]),
-    "number": int,
-    "string": str,
-    "set": set[Literal["a", "b", "ab"]],
-    "tree": {"$ref": "#/$defs/t", "$defs": {"t": {"type": "array", "items": {"$ref": "#/$defs/t"}}}},
-}
-GUIDES = {name: sk.compile(target, SMALL, cache=False) for name, target in TARGETS.items()}
-PROMPTS = st.text('ab {}[]",:\n 01ntyes', min_size=1, max_size=12) | st.sampled_from(
-    ["The answer is", 'x = "', "n", "Is it? ", "[1, 2", "a  ", 'true, "', "\n\n"]
-)
-
-
-class ReferenceCursor:
-    """The tokens that a healed cursor must allow, by reading every token with the automaton byte by byte."""
-
-    def __init__(self, guide: Guide, before: bytes) -> None:
-        self.automaton: Automaton = guide.automaton
-        self.guide, self.before = guide, before
-        self.frames, self.kept = self.automaton.start_frames(), b""
-
-    def read(self, token: bytes) -> tuple[bytes, tuple] | None:
-        """Return the pending bytes and the state of the automaton after a token; `None` if it is rejected."""
-        if self.before.startswith(token):
-            return self.before[len(token) :], (self.frames, self.kept)
-        if not token.startswith(self.before):
-            return None
-        after = Reader(self.automaton).read(self.frames, self.kept, token[len(self.before) :])
-        return (b"", after) if after[0] else None
-
-    def allowed(self) -> set[int]:
-        vocabulary = self.guide.vocabulary
-        allowed = {t for t, token in enumerate(vocabulary.tokens) if token and self.read(token)}
-        if not self.before and self.automaton.is_accepting(self.frames):
-            allowed |= set(vocabulary.eos_token_ids)
-        return allowed
-
-    def advance(self, token: bytes) -> None:
-        found = self.read(token)
-        assert found is not None
-        self.before, (self.frames, self.kept) = found
-
-
-def _allowed(cursor: sk.Cursor, budget: int | None = None) -> set[int]:
-    mask = np.full(cursor.guide.vocabulary.mask_words, 0xFFFFFFFF, np.uint32)
-    cursor.fill_mask(mask, budget)
-    return set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
-
-
-@pytest.mark.long
-@settings(max_examples=cases(50, of=150))
-@given(st.sampled_from(sorted(GUIDES)), PROMPTS, st.randoms())
-def test_the_mask_agrees_with_the_reference(name: str, before: str, random: object) -> None:
-    guide = GUIDES[name]
-    cursor, reference = HealedCursor(guide, before.encode()), ReferenceCursor(guide, before.encode())
-    for _ in range(8):
-        allowed = _allowed(cursor)
-        assert allowed == reference.allowed()
-        assert cursor.pending_prompt == reference.before
-        for rejected in set(range(SMALL.size)) - allowed:
-            if rejected % 37 == 0:
-                with pytest.raises(sk.TokenRejected):
-                    cursor.advance(rejected)
-        usable = sorted(allowed - set(SMALL.eos_token_ids))
-        if not usable:
-            break
-        token = random.choice(usable)
-        cursor.advance(token)
-        reference.advance(SMALL.tokens[token])
-
-
-@settings(max_examples=cases(50, of=150))
-@given(st.sampled_from(sorted(GUIDES)), PROMPTS, st.integers(0, 12), st.randoms())
-def test_a_budget_that_fits_is_always_met(name: str, before: str, slack: int, random: object) -> None:
-    guide = GUIDES[name]
-    cursor = HealedCursor(guide, before.encode())
-    left = cursor.min_tokens_to_end() + slack
-    while not (cursor.is_finished or left == 0):
-        allowed = _allowed(cursor, left) - set(SMALL.eos_token_ids)
-        assert allowed or cursor.is_accepting
-        if not allowed:
-            break
-        token = random.choice(sorted(allowed))
-        left -= len(SMALL.tokens[token]) > len(cursor.pending_prompt)
-        cursor.advance(token)
-        assert cursor.fits(left)
-    assert cursor.is_accepting
-
-
-@settings(max_examples=cases(33, of=100))
-@given(st.sampled_from(sorted(GUIDES)), PROMPTS, st.randoms())
-def test_rollback_and_fork_restore_earlier_states(name: str, before: str, random: object) -> None:
-    cursor = HealedCursor(GUIDES[name], before.encode())
-    states = []
-    for _ in range(6):
-        states.append((_allowed(cursor), cursor.pending_prompt, cursor.forced_bytes(), cursor.is_accepting))
-        usable = sorted(states[-1][0] - set(SMALL.eos_token_ids))
-        if not usable:
-            break
-        cursor.advance(random.choice(usable))
-    steps = len(cursor.token_ids)
-    for back in range(steps + 1):
-        fork = cursor.fork()
-        fork.rollback(back)
-        if back or steps < len(states):
-            state = (_allowed(fork), fork.pending_prompt, fork.forced_bytes(), fork.is_accepting)
-            assert state == states[steps - back]
-
-
-@settings(max_examples=cases(50, of=150))
-@given(st.sampled_from(sorted(GUIDES)), PROMPTS)
-def test_the_number_of_removed_tokens_is_minimal(name: str, prompt: str) -> None:
-    guide, tokens = GUIDES[name], SMALL.tokens
-    prompt_ids = [ord("a"), *ScriptedModel([]).encode_text(prompt)]
-    count = count_healed_tokens(guide, prompt_ids)
-    text = b"".join(tokens[token] for token in prompt_ids[1:])
-    kept = b"".join(tokens[token] for token in prompt_ids[1 : len(prompt_ids) - count])
-    first = guide.automaton.start_frames()
-    reaching = [
-        length
-        for length in range(1, len(text) + 1)
-        for token in tokens
-        if len(token) > length
-        and token.startswith(text[-length:])
-        and guide.reader.read(first, b"", token[length:])[0]
-    ]
-    need = max(reaching, default=0)
-    assert len(text) - len(kept) >= need
-    if count:
-        last = tokens[prompt_ids[len(prompt_ids) - count]]
-        assert len(text) - len(kept) - len(last) < need
-
-
-def test_tokens_before_a_control_token_are_not_removed() -> None:
-    guide, control = GUIDES["words"], SMALL.tokens.index(b"", 256)
-    assert count_healed_tokens(guide, [*b"x", *b" t"]) == 2
-    assert count_healed_tokens(guide, [*b"x ", control, *b"t"]) == 1
-    assert count_healed_tokens(guide, [*b"x t", control]) == 0
-    assert count_healed_tokens(guide, [*b"t"]) == 0
 
 
 class Follower:
@@ -391,7 +238,7 @@ def test_the_mask_of_a_healed_token_counts_among_the_tokens_that_continue_the_pr
         chances = np.exp(row - row.max())
         texts = enumerate(SMALL.tokens)
         continuing = [t for t, text in texts if text and (text.startswith(before) or before.startswith(text))]
-        allowed = sum(chances[token] for token in _allowed(HealedCursor(guide, before)))
+        allowed = sum(chances[token] for token in allowed_tokens(HealedCursor(guide, before)))
         token = result.events[0]
         assert token.masked_probability == pytest.approx(1 - allowed / chances[continuing].sum(), abs=1e-6)
         assert token.logprob == pytest.approx(np.log(chances[result.token_ids[0]] / allowed), abs=1e-5)
@@ -439,7 +286,7 @@ def test_a_batch_heals_like_single_prompts() -> None:
     model = _tiny_model()
     words = sk.Regex("[a-z ]{1,9}")
     prompts = ["Is it ", "The name is", '{"name": "', "Wh", "Is it ", "a  ", "It is a"]
-    targets = [words, words, sk.Regex('.{1,9}"'), words, bool, Person, sk.Regex("[a-z]{3}")]
+    targets = [words, words, sk.Regex('.{1,9}"'), words, bool, TARGETS["person"], sk.Regex("[a-z]{3}")]
     options = {"include_schema": False, "max_tokens": 40}
     healed = [
         count_healed_tokens(sk.compile(target, model.vocabulary), model.encode(prompt))
