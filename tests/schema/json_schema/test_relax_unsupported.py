@@ -36,7 +36,7 @@ def _dropped(*pairs: tuple[str, str]) -> tuple[Unenforced, ...]:
 
 def test_the_keyword_of_an_error() -> None:
     assert keyword_of(_error("not", "$")) == "not"
-    assert keyword_of(PatternError("unclosed group")) == "pattern"
+    assert keyword_of(PatternError("unclosed group", pattern="(", column=0)) == "pattern"
 
 
 SCHEMAS: Mapping[SchemaPath, Mapping[str, object]] = {
