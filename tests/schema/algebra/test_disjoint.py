@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from itertools import combinations
 
 import pytest
@@ -129,3 +130,27 @@ def test_the_proofs_of_all_one_ofs_are_paid_together(has_references: bool) -> No
     read(schema, limits=Limits(schema_nodes=8_000))
     with pytest.raises(LimitExceeded, match="schema_nodes"):
         read(schema, limits=Limits(schema_nodes=2_500))
+
+
+def test_arrays_are_disjoint_if_an_item_that_both_have_is() -> None:
+    """Compared with all lengths: arrays of one length share a value if their items do at each position."""
+    rng, kinds = random.Random(1), (Null(), Integer(), String(), Boolean())
+    found = set()
+    for _ in range(400):
+        left, right = (
+            Array(
+                tuple(rng.choices(kinds, k=rng.randrange(3))),
+                rng.choice(kinds),
+                min_items=rng.randrange(4),
+                max_items=rng.choice([None, 3, 4]),
+            )
+            for _ in range(2)
+        )
+        items = [[*each.prefix, *[each.items] * 5] for each in (left, right)]
+        lengths = range(
+            max(left.min_items, right.min_items), min(left.max_items or 5, right.max_items or 5) + 1
+        )
+        shared = any(all(a == b for a, b in zip(items[0][:n], items[1][:n], strict=True)) for n in lengths)
+        assert pairwise_disjoint([left, right], {}.get) == (not shared), (left, right)
+        found.add(shared)
+    assert found == {True, False}

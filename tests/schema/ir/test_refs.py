@@ -8,7 +8,7 @@ import pytest
 
 from structkit.errors import SchemaError, UnresolvedReference
 from structkit.schema.ir import refs
-from structkit.schema.ir.refs import References
+from structkit.schema.ir.refs import References, Within, _step
 from tests.schema.reading import read
 
 
@@ -71,3 +71,14 @@ def test_the_remedy_corrects_the_step_that_does_not_exist(pointer: str, meant: s
     schema = {"properties": {"props": props, "a": {"$ref": pointer}}, "$defs": {"Name": True}}
     with pytest.raises(UnresolvedReference, match=f"write '{re.escape(meant)}'"):
         read(schema)
+
+
+def test_the_step_of_each_keyword_through_the_value() -> None:
+    assert [_step(each) for each in ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")] == [
+        Within.SAME
+    ] * 7
+    assert _step("items") == Within.ITEM and _step("prefixItems", "2") == 2
+    assert _step("properties", "a") == "a"
+    assert _step("contentSchema") == Within.CONTENT
+    others = ("additionalProperties", "patternProperties", "propertyNames", "unevaluatedProperties")
+    assert [_step(each, "x") for each in others] == [Within.KEY] * 4

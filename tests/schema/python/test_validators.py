@@ -9,9 +9,20 @@ from datetime import date
 from typing import Annotated, Any, Generic, TypeVar
 
 import pytest
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel, TypeAdapter, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    RootModel,
+    TypeAdapter,
+    ValidationInfo,
+)
+from pydantic_core import PydanticCustomError, PydanticKnownError
 from typing_extensions import TypedDict
 
+from structkit.schema.python.judge import Judge
 from structkit.schema.python.validators import PartValidator
 
 
@@ -139,3 +150,36 @@ def test_a_validator_that_needs_the_rest_of_the_value_leaves_json() -> None:
     assert part.validate(f'"{DAY}"') == DAY
     with pytest.raises(ValueError, match="date"):
         part.validate('"x"')
+
+
+def test_a_refusal_says_whether_a_validator_of_the_user_refuses() -> None:
+    def custom(value: int) -> int:
+        raise PydanticCustomError("my_own", "never")
+
+    def known(value: int) -> int:
+        raise PydanticKnownError("greater_than", {"gt": 5})
+
+    def plain(value: int) -> int:
+        raise ValueError("no")
+
+    def broken(value: int) -> int:
+        raise RuntimeError("bug")
+
+    found = {
+        function.__name__: Judge(Annotated[int, AfterValidator(function)]).refusal("3")
+        for function in (custom, known, plain, broken)
+    }
+    assert {
+        name: None if each is None else (each.place, each.by_validator) for name, each in found.items()
+    } == {
+        "custom": ("$", True),
+        "known": ("$", False),
+        "plain": ("$", True),
+        "broken": ("$", False),
+    }
+    wrong = Judge(dict[str, list[Annotated[int, AfterValidator(custom)]]]).refusal('{"a": [1, 2]}')
+    assert wrong is not None and (wrong.place, wrong.by_validator) == ("$.a[0]", True)
+    parsed = Judge(Annotated[list[int], PlainValidator(custom)]).refusal('"x"')
+    assert parsed is not None and parsed.by_validator
+    typed = Judge(Annotated[int, AfterValidator(custom)]).refusal('"x"')
+    assert typed is not None and not typed.by_validator

@@ -115,3 +115,11 @@ def test_an_example_has_eight_levels(keyword: str) -> None:
         example = example["a"] if keyword == "properties" else example[0]
         levels += 1
     assert levels == 8
+
+
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf", "allOf"])
+def test_a_combination_that_is_no_list_of_schemas_has_no_example(keyword: str) -> None:
+    """The example is written before the schema is compiled, which reports the fault."""
+    for options in (5, {"type": "string"}, [], None):
+        assert example_of({keyword: options, "type": "boolean"}) in (True, False)
+    assert example_of({keyword: [{"type": "null"}, {"const": 3}]}) == 3
