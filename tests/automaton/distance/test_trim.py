@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import random
 from itertools import product
 
+import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from structkit.automaton.construct.compile_rule import build_rule, regular_dfa
-from structkit.automaton.core.dfa import DEAD, OPERATION_BITS
+from structkit.automaton.core.dfa import DEAD, OPERATION_BITS, Dfa
 from structkit.automaton.core.kernels import UNREACHABLE
-from structkit.automaton.distance.trim import trim_rule
+from structkit.automaton.distance.trim import measure_labelled, trim_rule
 from structkit.limits import Limits
-from structkit.regex.nodes import NEVER, Choice, LiteralText, Node, Repeat, RuleRef, Seq
+from structkit.regex.nodes import NEVER, Choice, LiteralText, Node, Repeat, ReturnLabel, RuleRef, Seq
 
 _TEXTS = ["".join(letters) for size in range(6) for letters in product("ab", repeat=size)]
 _LENGTHS = {"one": 1, "two": 2, "dead": UNREACHABLE}
@@ -65,3 +67,78 @@ def _replaced(node: Node) -> Node:
         case Repeat(part, low, high):
             return Repeat(_replaced(part), low, high)
     return node
+
+
+def _labelled(rng: random.Random) -> Dfa:
+    """Return an automaton of eight states: some of the first five call or end, and the others are behind calls."""
+    targets = np.full((8, 2), DEAD, np.int32)
+    for state in range(5):
+        for each in range(2):
+            if rng.random() < 0.4:
+                targets[state, each] = rng.randrange(5) << OPERATION_BITS
+    calls: list[tuple[int, object, int]] = []
+    for state in range(5):
+        if rng.random() < 0.4:
+            calls.append((state, ReturnLabel(rng.randrange(3)), 0))
+        if rng.random() < 0.5:
+            calls.append((state, rng.choice("xy"), rng.choice([5, 6, 7, 1, 2])))
+    for state in (5, 6):
+        calls += [
+            (state, ReturnLabel(label, is_return=True), rng.randrange(5)) for label in range(rng.randrange(3))
+        ]
+    callees = list(dict.fromkeys(callee for _, callee, _ in calls))
+    rows = sorted((state, callees.index(callee), after, 0) for state, callee, after in calls)
+    classes = (np.arange(256) % 2).astype(np.uint8)
+    final = np.array([rng.random() < 0.3 for _ in range(8)])
+    return Dfa(classes, targets, final, np.array(rows, np.int32).reshape(-1, 4), tuple(callees))  # type: ignore[arg-type]
+
+
+def _nearest(ends: set[int], edges: list[tuple[int, int, int]]) -> list[int]:
+    """Return the distance from each state to the nearest of some ends, by relaxing all edges."""
+    distance = [0 if state in ends else UNREACHABLE for state in range(8)]
+    for _ in range(8):
+        for source, target, cost in edges:
+            distance[source] = min(distance[source], distance[target] + cost)
+    return distance
+
+
+def test_the_distances_of_a_rule_with_labels_are_those_of_its_graph() -> None:
+    rng, lengths = random.Random(1), {"x": {None: 4, 0: 1, 1: 7}, "y": {None: 2, 0: 3, 1: 0}}
+    seen = set()
+    for _ in range(300):
+        dfa = _labelled(rng)
+        calls = [(state, dfa.callees[callee], after) for state, callee, after, _ in dfa.calls.tolist()]
+        returns = {
+            state: [(key.number, after) for at, key, after in calls if at == state]
+            for state, key, _ in calls
+            if isinstance(key, ReturnLabel) and key.is_return
+        }
+        own = [
+            (state, key.number)
+            for state, key, _ in calls
+            if isinstance(key, ReturnLabel) and not key.is_return
+        ]
+        edges = [
+            (state, target >> OPERATION_BITS, 1)
+            for state in range(8)
+            for target in dfa.targets[state].tolist()
+            if target != DEAD
+        ]
+        for state, key, after in calls:
+            if isinstance(key, str):
+                edges += [
+                    (state, to, lengths[key][label]) for label, to in returns.get(after, [(None, after)])
+                ]
+        found = measure_labelled(dfa, lambda key, label: lengths[str(key)][label])
+        ends = {state for state, _ in own} or set(np.flatnonzero(dfa.final).tolist())
+        expected = _nearest(ends, edges)
+        for state, targets in returns.items():
+            expected[state] = max(expected[target] for _, target in targets)
+        assert found.distance.tolist() == expected
+        assert found.label_distance is not None and found.dfa is dfa
+        assert found.label_distance.tolist() == [
+            _nearest({state for state, each in own if each == label}, edges)
+            for label in range(max((label for _, label in own), default=-1) + 1)
+        ]
+        seen |= {bool(own), bool(returns) + 2}
+    assert seen == {False, True, 2, 3}

@@ -297,3 +297,26 @@ def test_a_distinct_text_may_start_in_a_rule_until_it_is_built() -> None:
     assert distinct.may_contain_distinct(number["plain"]) and distinct.may_contain_distinct(number["set"])
     automaton.build_all()
     assert not distinct.may_contain_distinct(number["plain"]) and distinct.may_contain_distinct(number["set"])
+
+
+def test_a_text_with_too_many_parses_names_the_rule_that_most_of_them_are_in() -> None:
+    rules = Rules(
+        Seq((RuleRef("#$.a"), RuleRef("name"), RuleRef("other"))),
+        {
+            "#$.a": Seq((LiteralText("a"), RuleRef("other"))),
+            "name": LiteralText("b"),
+            "other": LiteralText("c"),
+        },
+    )
+    builder = link(rules, Limits(parse_states=7)).builder
+    builder.build_all()
+    numbers = {key: number for number, key in enumerate(builder.keys)}
+    for entered, place in [
+        ([], "$"),
+        ([0, numbers["name"], numbers["name"]], "name"),
+        ([numbers["#$.a"]] * 2 + [numbers["name"]], "$.a"),
+        ([0, 0, numbers["name"]], "$"),
+    ]:
+        error = builder.too_many_parses(entered)
+        assert (error.limit, error.value, error.place) == ("parse_states", 7, place), entered
+        assert "the ways to read one text, most of them in this rule," in str(error)
