@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from itertools import product
 
 import pytest
 from hypothesis import example, given
@@ -14,7 +15,7 @@ from structkit.regex.charset import contains
 from structkit.regex.pattern.instructions import Look
 from structkit.regex.pattern.match_network import match_network
 from structkit.regex.pattern.parse import parse
-from structkit.regex.pattern.program import read_pattern
+from structkit.regex.pattern.program import prefers_longer, read_pattern
 from structkit.regex.pattern.threads import TerminalAutomaton, Threads, build_terminal
 from tests.regex.oracle import holds
 
@@ -237,3 +238,62 @@ def test_the_steps_are_bounded(pattern: str) -> None:
 )
 def test_ends_that_need_more_than_an_end_before_them_are_left_out(pattern: str) -> None:
     assert len(build_terminal(read_pattern(pattern), 50_000).states) < 100
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("a", True),
+        ("[a-c]+", True),
+        ("[^a]", True),
+        (".*b{2,3}", True),
+        ("(a|ab)+", False),
+        ("(?:a|b?)", True),  # an empty alternative is last
+        ("(?:b?|a)", False),
+        ("(?:a||b)", False),
+        ("a+?", False),
+        ("a??", False),
+        ("(?:ab*?)+", False),
+        ("(?:a|(?:b|c+?))", False),
+        ("^a", False),
+        ("a$", False),
+        (r"\bx", False),
+        ("a(?=b)", False),
+        ("(?<!a)b", False),
+        (r"(a)\1", False),
+        ("(", False),
+        ("a{99999999999999}", False),
+        ("(" * 3000 + ")" * 3000, False),
+    ],
+)
+def test_a_pattern_that_prefers_longer_texts(pattern: str, expected: bool) -> None:
+    assert prefers_longer(pattern) == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("ab", False),
+        ("a(?<=a)b", False),  # reads the text of the terminal only
+        ("(?<=b)a", True),
+        ("(?<!b)a", True),
+        (r"\ba", True),
+        ("(?:(?<=b)a|a)", False),
+        ("(?:(?<=b)|c)a", True),
+        ("a(?<=ba)b", True),
+        ("a(?<!ba)b", True),
+        ("ab(?<=cab)", True),
+        ("(?:a(?<=ba)|b(?<=ab))", True),
+        ("aab(?<=cab)", False),
+    ],
+)
+def test_whether_the_past_changes_which_texts_match(pattern: str, expected: bool) -> None:
+    """Compared with `re`: a text matches after one past, and not after another."""
+    compiled = re.compile(f"(?:{pattern})")
+    texts = ["".join(letters) for size in range(5) for letters in product("abc", repeat=size)]
+    pasts = ("", "a", "b", "c", "bb", "ab", "cb", "ba")
+    differs = any(
+        len({compiled.fullmatch(past + text, len(past)) is None for past in pasts}) > 1 for text in texts
+    )
+    assert differs == expected
+    assert build_terminal(read_pattern(pattern)).looks_behind == expected
