@@ -12,10 +12,11 @@ from pydantic import BaseModel, Field
 
 import structkit as sk
 from structkit.generate.input.prompt import prompt_text
-from structkit.generate.input.prompt_format import RenderedPrompt
+from structkit.generate.input.prompt_format import RenderedPrompt, choose_format
 from structkit.generate.input.settings import Settings
 from structkit.generate.run.rejection import retry_prompt
 from structkit.generate.run.request import prepare_prompt
+from structkit.schema.markers.json_style import JsonStyle
 from structkit.targets.targets import read_target
 from structkit.testing import RandomModel, ScriptedModel
 
@@ -230,3 +231,20 @@ def test_an_unknown_description_is_an_error(wrong: Any, error: type[Exception]) 
 def test_an_agent_describes_its_tools_itself() -> None:
     with pytest.raises(ValueError, match="include_schema must be True or False for an agent, not 'example'"):
         sk.Agent(RandomModel(1), tools=[], output_type=Town, include_schema="example")
+
+
+def test_the_whitespace_is_that_of_the_call_or_of_the_target() -> None:
+    plain, regex = read_target(dict[str, int]), read_target(sk.Regex("a"))
+    model = ScriptedModel([])
+    for target in (plain, regex):
+        for given in (None, "compact", "spaced"):
+            found = choose_format(model, target, True, JsonStyle(whitespace=given))
+            own = target.default_whitespace
+            expected = (
+                given or own or "spaced",
+                "set by the call" if given else "set by the target" if own else "as json.dumps writes",
+            )
+            assert found.choices["whitespace"] == expected
+        assert choose_format(model, target, False, JsonStyle()).description is None
+        described = choose_format(model, target, "json_schema", JsonStyle()).description
+        assert described == ("json_schema" if target.is_json else "types")
