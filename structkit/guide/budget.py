@@ -164,6 +164,8 @@ class Budgets:
         tokens = max_cost_of(state, self.index)
         if not self.index.automaton.has_distinct:
             return (tokens if self.index.is_exact else 2 * tokens) <= remaining
+        if not self.index.vocabulary.has_all_bytes:
+            return False  # other texts than those that were counted may be the only ones that tokens spell
         return self._distinct.after_any_token(state, tokens) <= remaining
 
     def mask(self, state: State, remaining: int) -> NDArray[np.uint32]:

@@ -1,0 +1,100 @@
+"""Masks and budgets of arrays with unique items, compared with all texts of the language and all ways to spell them."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+import structkit as sk
+from structkit.errors import VocabularyError
+from structkit.guide.guide import Cursor
+
+ITEMS = [["a", "b"], ["a", "ab", "b"], ["aa", "a", "aaa"], ["ab", "ba", "a", "b"]]
+LETTERS = [b"[", b"]", b'"', b",", b" ", b"a", b"b"]
+MERGED = [
+    b'["',
+    b'"]',
+    b'", "',
+    b'", ',
+    b'", "a',
+    b'a", "',
+    b'a"',
+    b'"a',
+    b"ab",
+    b'ab"',
+    b'b"]',
+    b'"a", "b',
+    b'["a',
+    b', "b"',
+]
+
+
+def _texts(items: list[str], least: int) -> list[bytes]:
+    return [
+        ("[" + ", ".join(f'"{item}"' for item in chosen) + "]").encode()
+        for size in range(least, len(items) + 1)
+        for chosen in permutations(items, size)
+    ]
+
+
+def _tokens(cursor: Cursor, budget: int | None = None) -> set[int]:
+    mask = np.zeros(cursor.guide.vocabulary.mask_words, np.uint32)
+    cursor.fill_mask(mask, budget)
+    found = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()
+    return set(found) - set(cursor.guide.vocabulary.eos_token_ids)
+
+
+@pytest.mark.parametrize("items", ITEMS, ids=str)
+@pytest.mark.parametrize("least", [0, 1, 2])
+@pytest.mark.parametrize("has_letters", [True, False])
+def test_a_mask_has_the_tokens_from_which_a_text_can_be_spelled(
+    items: list[str], least: int, has_letters: bool
+) -> None:
+    rng = random.Random(f"{items} {least} {has_letters}")
+    letters = LETTERS if has_letters else [each for each in LETTERS if rng.random() < 0.8]
+    tokens = letters + rng.sample(MERGED, 9)
+    vocabulary = sk.Vocabulary(tokens, eos_token_ids=[len(tokens)])
+    texts = _texts(items, least)
+
+    @cache
+    def fewest(text: bytes) -> float:
+        """Return the fewest tokens that spell a text."""
+        ways = (1 + fewest(text[len(token) :]) for token in tokens if text.startswith(token))
+        return min(ways, default=float("inf")) if text else 0
+
+    def to_end(prefix: bytes) -> float:
+        return min(
+            (fewest(text[len(prefix) :]) for text in texts if text.startswith(prefix)), default=float("inf")
+        )
+
+    schema = {"type": "array", "uniqueItems": True, "minItems": least, "items": {"enum": items}}
+    if to_end(b"") == float("inf"):
+        with pytest.raises(VocabularyError, match="no sequence of tokens spells any text of the target"):
+            sk.compile(schema, vocabulary, cache=False)
+        return
+    guide = sk.compile(schema, vocabulary, cache=False)
+    for _ in range(4):
+        cursor, prefix = guide.cursor(), b""
+        while True:
+            expected = {token for token, text in enumerate(tokens) if to_end(prefix + text) < float("inf")}
+            assert _tokens(cursor) == expected, prefix
+            assert cursor.is_accepting == (prefix in texts)
+            least_tokens = cursor.min_tokens_to_end()
+            assert to_end(prefix) <= least_tokens and cursor.fits(least_tokens)
+            for budget in range(int(to_end(prefix)) + 3):
+                allowed = _tokens(cursor, budget)
+                assert allowed <= {token for token in expected if to_end(prefix + tokens[token]) < budget}, (
+                    budget
+                )
+                assert allowed or budget < least_tokens or not least_tokens
+            if not expected:
+                break
+            token = rng.choice(sorted(expected))
+            cursor.advance(token)
+            prefix += tokens[token]
+        assert prefix in texts
+    assert guide.precompute() > len(items)
