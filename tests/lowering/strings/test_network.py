@@ -68,3 +68,16 @@ def test_only_canonical_urls_are_accepted(text: str, canonical: bool) -> None:
 def test_reserved_top_level_names_are_rejected() -> None:
     assert holds(email(), "ana@example.org")
     assert not any(holds(email(), f"ana@example.{top}") for top in ("test", "local", "invalid", "c0m"))
+
+
+def test_networks_of_version_6_are_those_of_the_standard_library() -> None:
+    """All lengths beside each bit of the last group that is not zero."""
+    language = ip_network(6)
+    for head in ("", "1", "1:2", "1:0:3", "1:2:3:4:5:6:7", "1:2:3:4:5:6:7:8", "1:2:3:4:5:6:8000"):
+        text = head if head.count(":") == 7 else f"{head}::" if head.count(":") < 6 else f"{head}:0"
+        for length in (0, 1, 15, 16, 17, 32, 47, 48, 49, 96, 97, 111, 112, 113, 124, 125, 126, 127, 128, 129):
+            try:
+                expected = str(ipaddress.IPv6Network(f"{text}/{length}")) == f"{text}/{length}"
+            except ValueError:
+                expected = False
+            assert holds(language, f"{text}/{length}") == expected, (text, length)

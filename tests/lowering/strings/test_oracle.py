@@ -111,3 +111,13 @@ def test_a_pattern_alone_needs_no_automaton_to_have_a_text() -> None:
     oracle = AutomatonOracle(python=False, limits=Limits(work=10))
     assert oracle.is_empty(String(patterns=("^(a|b|ab){1,200}(c?d?e?){50}$",))) is False
     assert AutomatonOracle(python=False).is_empty(String(patterns=("^[^\\s\\S]$",))) is True
+
+
+def test_strings_without_constraints_have_every_text() -> None:
+    oracle = AutomatonOracle(python=True)
+    assert (
+        oracle.contains_each(String(), []) == []
+        and [*oracle.contains_each(String(), ["a", "", "é"])] == [True] * 3
+    )
+    quote = String(format=Format("python:quote", (("words", True),)))
+    assert [*oracle.contains_each(quote, ["a", "b"])] == [None, None]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime as dt
 from typing import Annotated, Any
 
+import pytest
 from annotated_types import Ge, Le
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
+from structkit.automaton.construct.compile_rule import regular_dfa
 from structkit.lowering.strings.temporal import dates, datetimes, durations, times
 from structkit.regex.nodes import NEVER
 from tests.regex.oracle import holds
@@ -82,3 +84,22 @@ def test_canonical_values_have_one_text() -> None:
 def test_no_duration_is_written_if_and_only_if_it_is_within_the_bounds(low: int, high: int) -> None:
     node = durations(low, high)
     assert (node is not NEVER and holds(node, "PT0S")) == (low <= 0 <= high)
+
+
+ZONES = {
+    "naive": [""],
+    "aware": ["Z", "+01:00", "-23:59"],
+    "utc": ["Z"],
+    "any": ["", "Z", "+01:00", "-23:59"],
+    "+05:30": ["+05:30"],
+}
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_the_offsets_of_each_zone(zone: str) -> None:
+    for node, clock in ((times(zone=zone), "01:02:03"), (datetimes(zone=zone), "2024-02-29T01:02:03")):
+        accepts = regular_dfa(node).accepts
+        found = {each for each in ["", "Z", "+01:00", "-23:59", "+05:30", "+24:00", "z", "+1"]
+                 if accepts(f"{clock}{each}".encode())}  # fmt: skip
+        expected = {*ZONES[zone], *(["+05:30"] if zone in ("aware", "any") else [])}
+        assert found == expected
