@@ -35,6 +35,7 @@ from pydantic import (
 )
 
 import structkit as sk
+from structkit.targets.explain import Cost, Explanation, KeywordRow
 from structkit.testing import ScriptedModel
 
 T = TypeVar("T")
@@ -248,3 +249,44 @@ def test_the_columns_of_the_table_are_aligned() -> None:
         assert all(line[at : at + 1] == " " != line[at + 1 : at + 2] for line in table)
     how = table[1].index(f" {found.rows[0].how}")
     assert all(line[how : how + 1] == " " != line[how + 1 : how + 2] for line in table)
+
+
+def test_an_explanation_is_a_table_with_the_cost_below() -> None:
+    rows = (
+        KeywordRow("$", "type", "enforced"),
+        KeywordRow("$.a", "not", "refused", "it is too hard"),
+        KeywordRow("$" + ".a" * 40, "pattern", "checked after"),
+    )
+    long = rows[2].path
+    for cost, line in [
+        (None, []),
+        (Cost(1, 1, 1_000, 0.0015), ["1 rule, 1 state, 1,000 bytes, 1.5 ms"]),
+        (
+            Cost(2, 0, 7, 1.0, is_growing=True),
+            ["2 rules, 0 states, 7 bytes, 1000.0 ms; texts make further rules"],
+        ),
+    ]:
+        found = Explanation("Town", rows, cost)
+        assert str(found).splitlines() == [
+            f"{'path':<60}  keyword  how            reason",
+            f"{'$':<60}  type     enforced",
+            f"{'$.a':<60}  not      refused        it is too hard",
+            f"{long}  pattern  checked after",
+            *line,
+        ]
+        assert repr(found) == "<Explanation of Town: 1 enforced, 1 refused, 1 checked after>"
+        assert not found.enforced
+    asked = Explanation("Town", (KeywordRow("$", "type", "enforced", server="checked"), rows[0]), None)
+    assert str(asked).splitlines() == [
+        "path  keyword  how       server   reason",
+        "$     type     enforced  checked",
+        "$     type     enforced",
+    ]
+    assert asked.enforced and repr(Explanation("x", (), None)) == "<Explanation of x: no keywords>"
+    for how, is_enforced in [
+        ("annotation", True),
+        ("unknown", True),
+        ("checked after", False),
+        ("refused", False),
+    ]:
+        assert Explanation("x", (KeywordRow("$", "a", how),), None).enforced == is_enforced  # type: ignore[arg-type]
