@@ -257,3 +257,43 @@ def test_one_sided_examples_are_an_error(answer: bool, count: int, remedy: str) 
 def test_a_model_that_returns_text_has_nothing_to_calibrate() -> None:
     with pytest.raises(sk.GenerationError, match="needs a model that returns logits"):
         sk.calibrate(sk.from_function(lambda text: "true"), [("x", True)] * 40, bool)
+
+
+def test_a_kind_has_a_curve_of_its_own_if_it_has_enough_values() -> None:
+    """30 values, of which five are right and five wrong; otherwise it has the curve of all."""
+    others = _values(60, 1.0, 0.0, 1)
+    shared = fit("m", others).curves["string"].points
+    cases = [(30, 5, True), (30, 25, True), (29, 15, False), (30, 4, False), (30, 26, False), (40, 9, True)]
+    for count, right, has_own in cases:
+        own = [Judged("number", -0.1 - 0.01 * number, number < right) for number in range(count)]
+        curves = fit("m", [*others, *own]).curves
+        assert curves["string"].points == shared and curves["number"].values == count
+        everything = fit("m", [Judged("string", each.logprob, each.is_right) for each in [*others, *own]])
+        assert (curves["number"].points != everything.curves["string"].points) == has_own, (count, right)
+
+
+@pytest.mark.parametrize(
+    ("count", "right", "message"),
+    [
+        (29, 15, r"the examples have 29 values, and a calibration needs 30; give more examples"),
+        (
+            30,
+            4,
+            r"4 of 30 values are right, .* at least 5 right and 5 wrong ones; give examples that are easier",
+        ),
+        (
+            30,
+            26,
+            r"26 of 30 values are right, .* at least 5 right and 5 wrong ones; give examples that are harder",
+        ),
+        (30, 5, ""),
+        (30, 25, ""),
+    ],
+)
+def test_few_or_one_sided_examples_are_refused(count: int, right: int, message: str) -> None:
+    judged = [Judged("string", -0.1, number < right) for number in range(count)]
+    if not message:
+        assert fit("m", judged).curves["string"].values == count
+        return
+    with pytest.raises(ValueError, match=message):
+        fit("m", judged)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -38,4 +38,16 @@ def test_items_of_alternatives_are_evaluated_where_they_hold(keyword: str) -> No
     schema = {"type": "array", keyword: parts, "unevaluatedItems": False}
     validator, document = Draft202012Validator(schema), read(schema)
     for value in ARRAYS:
+        assert holds(document, value) == validator.is_valid(value), value
+
+
+@pytest.mark.parametrize(("then", "otherwise"), [*product([None, "b", False], [None, "c", False])][:-1])
+def test_keys_of_a_condition_are_evaluated_where_it_holds(then: object, otherwise: object) -> None:
+    schema: dict[str, object] = {"type": "object", "unevaluatedProperties": False}
+    schema["if"] = {**KEYS["a"], "required": ["a"]}
+    for keyword, part in (("then", then), ("else", otherwise)):
+        if part is not None:
+            schema[keyword] = KEYS[part] if isinstance(part, str) else part
+    validator, document = Draft202012Validator(schema), read(schema)
+    for value in OBJECTS:
         assert holds(document, value) == validator.is_valid(value), value
