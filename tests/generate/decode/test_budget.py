@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
-from structkit.generate.decode.budget import budget_exceeded, full_context
+import structkit as sk
+from structkit.generate.decode.budget import DEFAULT_MAX_TOKENS, budget_exceeded, full_context, token_budget
 from structkit.generate.input.request import Request
 from structkit.generate.input.settings import Settings
-from structkit.testing import ScriptedModel
+from structkit.generate.run.request import _start, compile_request, encode_request
+from structkit.models.protocols import SupportsThinking
+from structkit.testing import ScriptedModel, byte_vocabulary
 
 
 def _request(context: int | None, max_tokens: int | None, thinking: int) -> Any:
@@ -71,3 +74,43 @@ def test_the_error_of_a_limit_names_it(
         assert 'or pass on_limit="answer" for a value that ends within the limit' in said
         assert error.place == ("a[1]" if is_json else None)
         assert error.text == text[:-1].decode()
+
+
+@pytest.mark.parametrize(
+    ("max_tokens", "context", "prompt", "expected"),
+    [
+        (None, None, 7, DEFAULT_MAX_TOKENS),
+        (30, None, 7, 30),
+        (30, 37, 7, 30),
+        (30, 36, 7, 29),
+        (None, 50, 7, 43),
+        (30, 7, 7, 0),
+        (30, 6, 7, 0),
+        (0, 50, 7, 0),
+    ],
+)
+def test_the_budget_is_what_the_call_and_the_context_leave(
+    max_tokens: int | None, context: int | None, prompt: int, expected: int
+) -> None:
+    guide = sk.compile(sk.Regex("a*"), byte_vocabulary(), cache=False)
+    assert token_budget(guide, max_tokens, context, prompt) == expected
+    long = sk.compile(sk.Regex("a{3000}"), byte_vocabulary(), cache=False)
+    assert token_budget(long, None, None, 0) == 3000
+
+
+@pytest.mark.parametrize("thinking", [0, 1, 40])
+def test_thoughts_and_their_tags_take_a_part_of_the_context(thinking: int) -> None:
+    class Thinking(ScriptedModel):
+        context_length = 300
+        end_of_thinking = (1, 2, 3)
+        start_of_thinking = ()
+
+    model = Thinking([])
+    settings = Settings(max_thinking_tokens=thinking)
+    request = Request(model=model, prompt="a b c", target=int, settings=settings)
+    prepared = encode_request(compile_request(request))
+    assert prepared.compiled is not None
+    _, _, budget = _start(prepared, prepared.compiled)
+    assert isinstance(model, SupportsThinking)
+    taken = thinking + 2 + 3 if thinking else 0
+    assert budget == 300 - len(prepared.prompt_ids) - taken

@@ -16,11 +16,20 @@ import structkit as sk
 from structkit.generate.decode.config import Decoded, Flow
 from structkit.generate.decode.decode import Attempt
 from structkit.generate.decode.retokenize import Retokenizer
-from structkit.generate.decode.speculate import PromptLookup, PromptLookupDrafter
+from structkit.generate.decode.speculate import (
+    _DECAY,
+    _PRIOR_ACCEPTED,
+    _PRIOR_TOTAL,
+    _TYPICAL_DRAFT,
+    PromptLookup,
+    PromptLookupDrafter,
+)
+from structkit.generate.decode.speculate import AcceptanceRate as _AcceptanceRate
 from structkit.generate.input.request import Request
 from structkit.generate.input.settings import Settings
 from structkit.generate.sample.sample import Sampling
 from structkit.generate.sample.step import Draft, SampleRequest
+from structkit.generate.sample.step import Draft as _Draft
 from structkit.processors import Penalty
 from structkit.testing import RandomModel, small_vocabulary
 from tests.generate.driving import run_flows
@@ -468,3 +477,34 @@ def test_models_that_cannot_roll_back_have_no_drafts() -> None:
 def test_invalid_prompt_lookup_raises(prompt_lookup: object, error: type[Exception]) -> None:
     with pytest.raises(error, match="prompt_lookup"):
         sk.extract(MODEL, "x", bool, prompt_lookup=prompt_lookup)  # type: ignore[call-overload]
+
+
+def test_the_acceptance_rate_is_a_mean_whose_older_counts_decay() -> None:
+    rng = np.random.default_rng(1)
+    rate, counts = _AcceptanceRate(), list[tuple[int, int]]()
+    assert rate.rate == _PRIOR_ACCEPTED / _PRIOR_TOTAL
+    for _ in range(20):
+        counts.append((int(rng.integers(6)), int(rng.integers(6))))
+        rate.update(*counts[-1])
+        weights = [_DECAY**age for age in range(len(counts))][::-1]
+        accepted = sum(weight * good for weight, (good, _) in zip(weights, counts, strict=True))
+        total = sum(weight * (good + bad) for weight, (good, bad) in zip(weights, counts, strict=True))
+        assert rate.rate == pytest.approx((_PRIOR_ACCEPTED + accepted) / (_PRIOR_TOTAL + total))
+    draft = _Draft([1, 2, 3, 4], [False, True, False, True])
+    assert rate.probabilities(draft) == pytest.approx([1, rate.rate, rate.rate, rate.rate**2])
+
+
+def test_a_draft_pays_off_while_its_tokens_cost_less_than_the_steps_that_they_save() -> None:
+    rate = _AcceptanceRate()
+    rate.update(1000, 0)
+    assert rate.pays_off(1, 8) and not _worst().pays_off(32, 8)
+    for rows in range(1, 65):
+        gain = (1 + _TYPICAL_DRAFT * rate.rate) * (8 + rows)
+        assert rate.pays_off(rows, 8) == (gain > 8 + (1 + _TYPICAL_DRAFT) * rows)
+
+
+def _worst() -> _AcceptanceRate:
+    rate = _AcceptanceRate()
+    for _ in range(50):
+        rate.update(0, 20)
+    return rate
