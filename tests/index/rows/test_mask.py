@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import structkit as sk
 from structkit.index.rows.mask import Mask, sparse_mask, union, write_union
 
 SIZE = 300
@@ -63,3 +64,17 @@ def test_a_union_has_the_bits_of_each_mask(
     for mask in masks:
         mask.or_into(out)
     assert (out == expected | np.uint32(before)).all()
+
+
+def test_the_bits_of_a_row_that_is_shared_cannot_be_written() -> None:
+    """Rows are cached, and the masks of several cursors are made from them."""
+    letters = range(97, 123)
+    tokens = [bytes([a, b, c]) for a in letters for b in letters for c in letters]
+    vocabulary = sk.Vocabulary(
+        [*map(bytes, zip(range(256), strict=True)), *tokens], eos_token_ids=[256 + len(tokens)]
+    )
+    index = sk.compile(sk.Regex("[a-z]+|[0-9]"), vocabulary, cache=False).index
+    frames = index.automaton.start_frames()
+    rows = [index.row(frame) for frame in frames]
+    dense = [row.mask.bits for row in rows if row.mask.bits is not None]
+    assert dense and not any(bits.flags.writeable for bits in dense)
