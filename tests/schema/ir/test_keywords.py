@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator
 from pydantic import TypeAdapter
 
-from structkit.schema.ir.keywords import ANNOTATIONS, FORMATS, IMPLEMENTED, PYTHON_FORMATS
+from structkit.schema.ir.keywords import ANNOTATIONS, FORMATS, IMPLEMENTED, PYTHON_FORMATS, with_flags
 from structkit.schema.ir.nodes import Format
 from tests.schema.reading import read
 from tests.schema.semantics import holds
@@ -128,3 +128,21 @@ def test_each_uuid_type_of_pydantic_has_its_version() -> None:
 def test_each_type_of_ip_has_its_version(kind: str, version: int) -> None:
     written = TypeAdapter(getattr(ipaddress, f"IPv{version}{kind}")).json_schema()["format"]
     assert PYTHON_FORMATS[written] == Format(f"python:ip-{kind.lower()}", (("version", version),))
+
+
+@pytest.mark.parametrize(
+    ("flags", "letters"),
+    [
+        (0, ""),
+        (re.A, "(?a)"),
+        (re.I, "(?i)"),
+        (re.M, "(?m)"),
+        (re.S, "(?s)"),
+        (re.X, "(?x)"),
+        (re.I | re.S, "(?is)"),
+    ],
+)
+def test_a_compiled_pattern_has_its_flags_in_its_text(flags: int, letters: str) -> None:
+    pattern = re.compile("a b", flags)
+    assert with_flags(pattern) == f"{letters}a b"
+    assert re.compile(with_flags(pattern)).flags == pattern.flags

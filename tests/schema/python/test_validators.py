@@ -23,7 +23,7 @@ from pydantic_core import PydanticCustomError, PydanticKnownError
 from typing_extensions import TypedDict
 
 from structkit.schema.python.judge import Judge
-from structkit.schema.python.validators import PartValidator
+from structkit.schema.python.validators import PartValidator, own_functions
 
 
 class Tree(BaseModel):
@@ -183,3 +183,33 @@ def test_a_refusal_says_whether_a_validator_of_the_user_refuses() -> None:
     assert parsed is not None and parsed.by_validator
     typed = Judge(Annotated[int, AfterValidator(custom)]).refusal('"x"')
     assert typed is not None and not typed.by_validator
+
+
+def test_the_methods_that_make_an_object_are_named() -> None:
+    @dataclasses.dataclass
+    class Point:
+        x: int
+
+        def __post_init__(self) -> None:
+            self.x += 1
+
+    class Plain(BaseModel):
+        x: int
+
+        def model_post_init(self, context: Any, /) -> None:
+            self.x += 1
+
+    class Made(BaseModel):
+        x: int
+
+        def __init__(self, **given: Any) -> None:
+            super().__init__(**given)
+
+    for kind, method in (
+        (Point, "Point.__post_init__"),
+        (Plain, "Plain.model_post_init"),
+        (Made, "Made.__init__"),
+    ):
+        (found,) = own_functions(TypeAdapter(kind).core_schema)
+        assert found.path == "$" and method in found.reason, found
+    assert not [*own_functions(TypeAdapter(dataclasses.make_dataclass("P", [("x", int)])).core_schema)]

@@ -39,3 +39,8 @@ def test_a_value_in_the_order_of_its_schema(
 
 def test_sets_keep_their_order_where_it_counts() -> None:
     assert canonicalize(parse_schema(PEOPLE, python=True), ["b", "a"], sort_sets=False) == ["b", "a"]
+
+
+def test_sets_are_sorted_by_their_json_as_it_is_written() -> None:
+    letters = {"type": "array", "uniqueItems": True, "items": {"enum": ["z", "é", "a", 1]}}
+    assert canonicalize(parse_schema(letters, python=True), ["é", "z", 1, "a"]) == ["a", "z", "é", 1]

@@ -21,3 +21,21 @@ def test_as_many_constants_as_the_maximum_are_listed(count: int, is_known: bool)
 def test_a_title_that_is_no_text_is_no_title() -> None:
     note = read_note({"title": 3, "description": "A."}, SchemaPath(), Limits())
     assert note is not None and (note.title, note.description) == (None, "A.")
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"enum": ["é", "y"]}, ('"é"', '"y"')),
+        ({"const": "x"}, None),
+        ({"type": "null"}, None),
+        ({"type": "boolean"}, ("true", "false")),
+        ({"type": ["boolean", "null"]}, ("true", "false", "null")),
+        ({"type": "string"}, None),
+        ({"type": ["string", "null"]}, ("null", ...)),
+        ({"anyOf": [{"const": 1}, {"type": "string"}]}, None),
+        ({"$ref": "#/$defs/d", "$defs": {"d": {"enum": [1, "a"]}}}, ("1", '"a"')),
+    ],
+)
+def test_the_choices_are_two_or_more_constants(schema: dict[str, object], expected: object) -> None:
+    assert choices_at(parse_schema(schema), []) == expected
