@@ -251,3 +251,10 @@ def test_large_targets_are_truncated() -> None:
     }
     chain = parse_schema({"$ref": "#/$defs/d0", "$defs": {**links, "d3000": {"type": "null"}}})
     assert "..." in describe(chain) and len(describe(chain)) < 8_000
+
+
+def test_a_long_title_is_cut_to_eighty_characters() -> None:
+    for length, is_cut in ((80, False), (81, True)):
+        title = "t" * length
+        text = describe(parse_schema({"type": "integer", "title": title}))
+        assert (title in text) == (not is_cut), text
