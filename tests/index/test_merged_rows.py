@@ -116,6 +116,30 @@ def test_rules_that_a_row_builds_have_distances() -> None:
     assert (found.mask.dense(vocabulary.mask_words) == walked.mask.dense(vocabulary.mask_words)).all()
 
 
+@pytest.mark.parametrize("number", range(len(GRAMMARS)))
+def test_a_row_begins_in_the_state_of_each_node(number: int) -> None:
+    """Whatever the frame's own state; several nodes have the tokens and ends of each."""
+    few = [text.encode() for text in TEXTS if len(text) < 6]
+    vocabulary = sk.Vocabulary(tokens=[*few, b""], eos_token_ids={len(few)})
+    automaton = sk.compile(GRAMMARS[number], vocabulary, cache=False).automaton
+    index = Index(automaton, vocabulary)
+    rows = MergedRows(index.reader, TokenDistance(automaton, vocabulary), vocabulary)
+    none, choose = np.empty(0, np.int64), random.Random(number)
+
+    def found(nodes: list[int], states: list[int], own: int) -> tuple[set[int], set[int]]:
+        nodes_array, states_array = np.array(nodes, np.int32), np.array(states, np.int32)
+        row = rows.row(nodes_array, automaton.frame(own), UNREACHABLE, 0, none, states_array, Work(10**9))
+        return set(row.mask.tokens()), set(row.exit_nodes.tolist())
+
+    for _ in range(60):
+        nodes = [choose.randrange(len(vocabulary.trie)) for _ in range(2)]
+        states = [choose.randrange(len(automaton.rule_of)) for _ in range(2)]
+        alone = [found([node], [state], state) for node, state in zip(nodes, states, strict=True)]
+        for own in (states[0], choose.randrange(len(automaton.rule_of))):
+            assert found([nodes[0]], [states[0]], own) == alone[0]
+            assert found(nodes, states, own) == (alone[0][0] | alone[1][0], alone[0][1] | alone[1][1])
+
+
 def test_counts_of_counts_are_merged_early_with_the_masks_of_a_walk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each byte of a token can end any of the counts, so that a walk has thousands of frames for each byte."""
     rules = "\n".join(f"r{n} ::= (r{n + 1} ){{0,9}}" for n in range(10))

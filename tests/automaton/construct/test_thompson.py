@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from itertools import product
 from unittest.mock import patch
 
 import pytest
@@ -9,12 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.automaton.construct import thompson
-from structkit.automaton.construct.compile_rule import nfa_of, rule_dfa
+from structkit.automaton.construct.compile_rule import nfa_of, regular_dfa, rule_dfa
 from structkit.automaton.construct.nfa import Nfa
 from structkit.automaton.core.dfa import intersection
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
-from structkit.regex.nodes import EMPTY, LiteralText, Network, Node, Repeat, RuleRef, Rules, Seq
+from structkit.regex.nodes import (
+    EMPTY,
+    ListPart,
+    LiteralText,
+    Network,
+    Node,
+    Repeat,
+    RuleRef,
+    Rules,
+    SeparatedList,
+    Seq,
+)
 from structkit.regex.pattern.program import read_pattern
 from structkit.regex.pattern.threads import build_terminal
 from tests.languages import plain_nodes, recursive_rules
@@ -77,3 +90,24 @@ def test_a_terminal_stands_once_for_equal_moves() -> None:
     terminal = build_terminal(read_pattern("[a-z]+")).node
     alone = nfa_of(Network(9, ((2, terminal, 1),)), Limits()).size
     assert nfa_of(Network(9, tuple((state, terminal, 1) for state in range(2, 9))), Limits()).size == alone
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_list_has_the_parts_in_their_numbers_with_separators_between(seed: int) -> None:
+    """Compared with all lists of up to five items."""
+    choose = random.Random(seed)
+    parts = []
+    for letter in "abc"[: choose.randint(1, 3)]:
+        least = choose.randrange(3)
+        parts.append(ListPart(LiteralText(letter), least, choose.choice([None, *range(max(least, 1), 4)])))
+    accepts = regular_dfa(SeparatedList(tuple(parts), ", ")).accepts
+    for size in range(6):
+        for letters in product("abc"[: len(parts)], repeat=size):
+            is_sorted = [*letters] == sorted(letters)
+            counts = [letters.count(letter) for letter in "abc"[: len(parts)]]
+            fits = all(
+                part.min_count <= count and (part.max_count is None or count <= part.max_count)
+                for part, count in zip(parts, counts, strict=True)
+            )
+            assert accepts(", ".join(letters).encode()) == (is_sorted and fits), (parts, letters)
+    assert not accepts(b"a, ") and not accepts(b", a") and not accepts(b"a,b")
