@@ -55,3 +55,17 @@ def test_the_garbage_collector_is_off_during_compilation(collects: bool) -> None
         assert gc.isenabled() == collects
     finally:
         (gc.enable if was else gc.disable)()
+
+
+def test_the_notice_that_is_returned_hears_numba() -> None:
+    notice = module.watch_compilation()
+    try:
+        event = _event("structkit.index.rows.walk_kernels")
+        module.event.broadcast(
+            SimpleNamespace(kind="numba:compile", is_start=True, is_end=False, data=event.data)
+        )
+        assert notice._open == 1
+    finally:
+        module.event.unregister("numba:compile", notice)
+        notice.on_end(event)
+    assert notice._open == 0
