@@ -77,7 +77,7 @@ def test_a_mask_has_the_tokens_from_which_a_text_can_be_spelled(
             sk.compile(schema, vocabulary, cache=False)
         return
     guide = sk.compile(schema, vocabulary, cache=False)
-    for _ in range(4):
+    for _ in range(2):
         cursor, prefix = guide.cursor(), b""
         while True:
             expected = {token for token, text in enumerate(tokens) if to_end(prefix + text) < float("inf")}

@@ -132,8 +132,8 @@ def test_samples_are_those_of_a_model_with_logits() -> None:
         sk.generate(text, "a", bool, sampling="faithful")
 
 
-def test_an_assistant_has_the_tokens_of_its_model(demo: Any) -> None:
-    model, other = demo, RandomModel(1, byte_vocabulary())
+def test_an_assistant_has_the_tokens_of_its_model() -> None:
+    model, other = sk.load(), RandomModel(1, byte_vocabulary())
     with pytest.raises(
         sk.GenerationError, match="scripted cannot take back what it has read, so no model can draft"
     ):
