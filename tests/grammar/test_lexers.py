@@ -411,3 +411,21 @@ def test_rules_that_are_made_when_they_are_entered(monkeypatch: pytest.MonkeyPat
     for seed in range(10):
         found.parse(random_text(guide, random.Random(seed), 40))
     assert sk.explain(sk.Grammar(STRINGS, parser="lalr"))
+
+
+def test_a_token_with_more_ends_than_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind each letter that ends `T`, other texts may not follow: names without a `c` as long as `T` could go on."""
+    monkeypatch.setattr("structkit.grammar.rules.network._MAX_EAGER", 0)
+    text = 'start: T NAME ";" NAME\nT.1: /a[ab]{0,63}c/\nNAME: /[a-z]+/\n%ignore " "'
+    with without_interegular(monkeypatch):
+        lark = Lark(text, parser="lalr")
+    guide = sk.compile(sk.Grammar(text, parser="lalr"), BYTES, cache=False)
+    assert guide.cursor().min_tokens_to_end() >= len("acb;b")
+    choose, verdicts = random.Random(0), set()
+    for length in (0, 1, 2, 30, 61, 62, 63, 64):
+        word = "a" + "".join(choose.choice("ab") for _ in range(length)) + "c"
+        for rest in ("b;b", "bbc;b", " ac;b", " b;ac", f" {word[1:]};b", "cb;cb"):
+            expected = lark_accepts(lark, word + rest)
+            verdicts.add(expected)
+            assert accepts_bytes(guide, word + rest) == expected, word + rest
+    assert verdicts == {False, True}

@@ -7,8 +7,9 @@ text behind it is known to be possible before the terminal ends, and no text lea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from structkit.errors import LimitExceeded
 from structkit.grammar.rules.cfg import Guard, Symbol, Terminal
@@ -28,7 +29,7 @@ from structkit.grammar.rules.following import Following, outgoing_moves
 from structkit.grammar.rules.graph import Graph
 from structkit.grammar.rules.layout import LineMove, is_read, open_brackets
 from structkit.grammar.rules.lexing import Indenting, Lexing, Way
-from structkit.grammar.rules.tokens import TokenReader, is_wide
+from structkit.grammar.rules.tokens import TokenPart, TokenReader, copies, is_wide, token_rule
 from structkit.grammar.rules.variants import Call, Entry, Explored, Layouts, Variants
 from structkit.limits import Limits, Work
 from structkit.regex.charset import complement, contains, intersection, partition
@@ -40,6 +41,9 @@ _MULTIPLIED = "the grammar with what its terminals require of their neighbours"
 
 _STEPS_PER_STATE, _STEPS_PER_MOVE = 150, 12
 """The work of a state of the multiplied rules, and of a move whose shortest texts are found; see `Limits.work`."""
+
+_MAX_COPIED = 1_000
+"""Maximum moves of the automata of a token, one for each context behind it, beyond which the token is a rule."""
 
 _RESERVE, _SECOND = 0.25, 0.5
 """The share of the work at which the requirements that may last are found to be too many, and the share with which the
@@ -81,7 +85,7 @@ def constrain_tokens(
     scanned = tuple(lexing.automata.values())
     behind = tuple(number for number, automaton in enumerate(scanned) if automaton.looks_behind)
     contexts = Contexts(scanned, behind, work)
-    reader = TokenReader({name: n for n, name in enumerate(lexing.automata)}, contexts, limits, work)
+    reader = TokenReader({name: n for n, name in enumerate(lexing.automata)}, contexts, ahead, limits, work)
     for reserve in (_RESERVE, 0):
         product = _Product(
             graphs, contexts, reader, ahead.characters, False, limits, work, ahead, lexing, indenting
@@ -135,12 +139,16 @@ def constrain(
                 "use smaller counts, or put a separator behind it"
             )
     contexts = Contexts(automata, behind, work)
-    reader = TokenReader({terminal.name: n for n, terminal in enumerate(terminals)}, contexts, limits, work)
+    reader = TokenReader({t.name: n for n, t in enumerate(terminals)}, contexts, ahead, limits, work)
     product = _Product(graphs, contexts, reader, following, complete, limits, work, ahead)
     if not behind and not any(product.has_requirements(terminal) for terminal in terminals):
         return dict(graphs), start
     variants = product.run(start, labelled=labelled)
     return variants.run(work), variants.start
+
+
+_Symbol: TypeAlias = "Terminal | LineMove | Call"
+"""What a move over a terminal is."""
 
 
 class _TooManyRequirements(Exception):
@@ -167,11 +175,8 @@ class _Product:
     relevant: dict[tuple[int, frozenset[Terminal | None]], int] = field(default_factory=dict)
     known: list[Context] = field(default_factory=list)
     context_numbers: dict[Context, int] = field(default_factory=dict)
-    read: dict[tuple[Terminal, int], list[tuple[Terminal, int]]] = field(default_factory=dict)
-    tokens: dict[tuple[Way, Context, CharClass], list[tuple[Terminal, Context]]] = field(default_factory=dict)
-    token_rules: dict[tuple[str, tuple[tuple[Terminal, int], ...]], Entry | None] = field(
-        default_factory=dict
-    )
+    read: dict[tuple[Terminal, int], list[tuple[_Symbol, int]]] = field(default_factory=dict)
+    token_rules: dict[tuple[str, tuple[TokenPart, ...]], Entry] = field(default_factory=dict)
     reached: dict[Entry, dict[tuple[int, int], int]] = field(default_factory=dict)
     explored: dict[Entry, Explored] = field(default_factory=dict)
     callers: dict[Entry, list[tuple[Entry, int, int, Layout]]] = field(default_factory=dict)
@@ -271,11 +276,7 @@ class _Product:
         if key not in self.relevant:
             names = frozenset("$END" if each is None else each.name for each in terminals)
             before = self.known[context]
-            never = frozenset(
-                running
-                for running in before.never
-                if self.ahead.can_match(self.contexts.futures, running, terminals)
-            )
+            never = self.ahead.matching(self.contexts.futures, before.never, terminals)
             reduced = self.contexts.relevant(
                 before._replace(never=never), self.ahead.class_of(terminals), names
             )
@@ -326,18 +327,31 @@ class _Product:
         place = self.reach(owner, target, self.behind(after, layout))
         self.explored[owner].moves.append((source, Call(callee, after), place))
 
-    def reads(self, terminal: Terminal, context: int) -> list[tuple[Terminal | LineMove | Call, int]]:
+    def reads(self, terminal: Terminal, context: int) -> list[tuple[_Symbol, int]]:
         """Return the moves over a terminal behind a context, and the context behind each."""
         if self.indenting is not None:
             if terminal.name in (self.indenting.indent, self.indenting.dedent):
                 return [*self.line_moves(terminal, self.known[context], self.indenting)]
             if not is_read(terminal, self.known[context].layout, self.indenting):
                 return []
-        parts = self.terminal(terminal, context)
+        key = terminal, context
+        if key not in self.read:
+            if self.lexing is None and terminal.edges is None:
+                self.read[key] = self.read_plain(terminal, context)
+            else:
+                parts = tuple(self.parts(terminal, self.known[context]))
+                self.read[key] = self.token_moves(terminal, parts)
+        return self.read[key]
+
+    def token_moves(self, terminal: Terminal, parts: tuple[TokenPart, ...]) -> list[tuple[_Symbol, int]]:
+        """Return the moves over a token, and the context behind each."""
         if self.indenting is not None and terminal.name == self.indenting.newline and not terminal.is_ignored:
             return self.line_breaks(terminal, parts)
-        entry = self.token_rule(terminal, parts)
-        return [(part if entry is None else Call(entry, after), after) for part, after in parts]
+        copied = sum(len(part.moves) * len(part.ends) for part in parts)
+        if copied > _MAX_COPIED or any(is_wide(part.moves) for part in parts):
+            entry = self.token_rule(terminal, parts)
+            return [(Call(entry, after), after) for after in self.explored[entry].ends]
+        return [*copies(terminal.name, parts)]
 
     def line_moves(
         self, terminal: Terminal, before: Context, indenting: Indenting
@@ -359,30 +373,26 @@ class _Product:
             closed = self.contexts.start()._replace(layout=layout._replace(pending=CLOSED))
             yield LineMove("close"), self.number(closed)
 
-    def line_breaks(
-        self, terminal: Terminal, parts: Sequence[tuple[Terminal, int]]
-    ) -> list[tuple[Terminal | LineMove | Call, int]]:
+    def line_breaks(self, terminal: Terminal, parts: tuple[TokenPart, ...]) -> list[tuple[_Symbol, int]]:
         """Return the moves over a line break: the next line is indented as much, more or less."""
+        texts = copies(terminal.name, parts)
         afters = {
             (after, pending): self.number(context._replace(layout=context.layout._replace(pending=pending)))
-            for _, after in parts
+            for _, after in texts
             for context in [self.known[after]]
             for pending in (NONE, INDENT, DEDENT)
         }
-        key = terminal.name, tuple(parts)
-        if key not in self.token_rules:
-            entry = self.token_rules[key] = f"${terminal.name}", len(self.token_rules)
+        key = terminal.name, parts
+        entry = self.token_rules.setdefault(key, (f"${terminal.name}", len(self.token_rules)))
+        if entry not in self.explored:
             rule = self.explored[entry] = Explored(is_line_break=True)
-            states = {
-                after: state for state, after in enumerate(dict.fromkeys(after for _, after in parts), 2)
-            }
+            states = {after: state for state, after in enumerate(dict.fromkeys(a for _, a in texts), 2)}
             rule.size = 1 + len(states)
-            rule.moves += [(0, part, states[after]) for part, after in parts]
+            rule.moves += [(0, part, states[after]) for part, after in texts]
             for (after, _), number in afters.items():
                 rule.ends[number] = states[after]
                 rule.following[number] = self.allowed(self.following[terminal], number)
-        known = self.token_rules[key]
-        return [] if known is None else [(Call(known, number), number) for number in afters.values()]
+        return [(Call(entry, number), number) for number in afters.values()]
 
     def end(self, owner: Entry, context: int) -> None:
         """Note that a rule can end with a context; continue where it is called."""
@@ -395,41 +405,33 @@ class _Product:
             for caller in list(self.callers.get(owner, ())):
                 self.call(owner, context, *caller)
 
-    def terminal(self, terminal: Terminal, context: int) -> list[tuple[Terminal, int]]:
-        """Return the ways to read a terminal behind a context: its texts, and the context behind it."""
-        key = terminal, context
-        if key not in self.read:
-            if self.lexing is not None:
-                self.read[key] = list(self.read_token(terminal, self.known[context]))
-            elif terminal.edges is None:
-                self.read[key] = self.read_plain(terminal, context)
-            else:
-                way = Way(terminal.name, is_complete=self.complete and not terminal.is_ignored)
-                parts = self.read_way(terminal, way, self.known[context])
-                self.read[key] = [(part, self.number(after)) for part, after in parts]
-        return self.read[key]
+    def parts(self, terminal: Terminal, before: Context) -> Iterator[TokenPart]:
+        """Yield the texts of a terminal behind a context, with the context behind it."""
+        if self.lexing is not None:
+            yield from self.token_parts(terminal, before, self.lexing)
+            return
+        way = Way(terminal.name, is_complete=self.complete and not terminal.is_ignored)
+        texts = self.reader.read(way, before, self.ahead.behind(terminal))
+        yield TokenPart(
+            texts.moves, tuple((self.number(after), states) for after, states in texts.ends.items())
+        )
 
-    def token_rule(self, terminal: Terminal, parts: Sequence[tuple[Terminal, int]]) -> Entry | None:
-        """Return the rule of a token that many bytes can continue, so that all its uses share rows; else `None`."""
-        key = terminal.name, tuple(parts)
-        if key not in self.token_rules:
-            entry = None
-            if any(is_wide(part.node) for part, _ in parts):
-                entry = f"${terminal.name}", len(self.token_rules)
-                ends = {
-                    after: state for state, after in enumerate(dict.fromkeys(after for _, after in parts), 2)
-                }
-                moves = [(0, part, ends[after]) for part, after in parts]
-                following = {after: self.allowed(self.following[terminal], after) for after in ends}
-                self.explored[entry] = Explored(1 + len(ends), list(moves), ends, following)
-            self.token_rules[key] = entry
-        return self.token_rules[key]
+    def token_rule(self, terminal: Terminal, parts: tuple[TokenPart, ...]) -> Entry:
+        """Return the rule of a token, so that all its uses share rows."""
+        key = terminal.name, parts
+        entry = self.token_rules.setdefault(key, (f"${terminal.name}", len(self.token_rules)))
+        if entry not in self.explored:
+            rule = self.explored[entry] = token_rule(parts)
+            rule.following.update(
+                (after, self.allowed(self.following[terminal], after)) for after in rule.ends
+            )
+        return entry
 
     def allowed(self, characters: CharClass, context: int) -> CharClass:
         """Return the characters that a context allows."""
         return intersection(characters, complement(self.known[context].forbidden))
 
-    def read_plain(self, terminal: Terminal, context: int) -> list[tuple[Terminal, int]]:
+    def read_plain(self, terminal: Terminal, context: int) -> list[tuple[_Symbol, int]]:
         """Read a terminal whose texts are not known character by character: its first one must end all requirements."""
         before = self.known[context]
         nothing = self.contexts.start()
@@ -454,10 +456,9 @@ class _Product:
             start, self.reader.numbers[terminal.name], longer, self.following[terminal]
         )
 
-    def read_token(self, terminal: Terminal, before: Context) -> Iterator[tuple[Terminal, int]]:
-        """Read a token of the lexer."""
-        lexing = self.lexing
-        if lexing is None or (terminal.name in before.banned and not terminal.is_ignored):
+    def token_parts(self, terminal: Terminal, before: Context, lexing: Lexing) -> Iterator[TokenPart]:
+        """Yield the texts of a token of the lexer, with the context behind it."""
+        if terminal.name in before.banned and not terminal.is_ignored:
             return
         plain = before._replace(lexer=0, banned=frozenset(), layout=Layout())
         dropped = {self.indenting.newline} if self.indenting is not None and terminal.is_ignored else set()
@@ -466,7 +467,9 @@ class _Product:
             is_dropped = terminal.name in lexing.ignored or terminal.name in dropped
             if (way.renamed is None and is_dropped) != terminal.is_ignored:
                 continue
-            for part, context in self.read_way(terminal, way, plain):
+            texts = self.reader.read(way, plain, self.ahead.behind(terminal))
+            ends: list[tuple[int, tuple[int, ...]]] = []
+            for context, states in texts.ends.items():
                 if self.contexts.may_last(context, self.following[terminal]):
                     self.lasting.add(terminal.name)
                     if not self.reserve:
@@ -477,14 +480,6 @@ class _Product:
                 else:
                     layout = before.layout._replace(opened=opened)
                     after = context._replace(lexer=terminal.lexer_after, layout=layout)
-                yield part, self.number(after)
-
-    def read_way(self, terminal: Terminal, way: Way, before: Context) -> list[tuple[Terminal, Context]]:
-        """Read a token in one way, whatever the class of the lexer."""
-        key = way, before, self.following[terminal]
-        if key not in self.tokens:
-            self.tokens[key] = [
-                (Terminal(terminal.name, node), self.known[self.number(context)])
-                for node, context in self.reader.read(*key)
-            ]
-        return self.tokens[key]
+                ends.append((self.number(after), states))
+            if ends:
+                yield TokenPart(texts.moves, tuple(ends))

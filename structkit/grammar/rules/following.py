@@ -127,6 +127,16 @@ class Following:
             )
         return self._sets[found]
 
+    def behind(self, terminal: Terminal) -> frozenset[Terminal | None]:
+        """Return the terminals that can come next behind a terminal, wherever it stands."""
+        return self._set(self._follow[terminal])
+
+    def matching(
+        self, futures: Futures, never: frozenset[Running], terminals: frozenset[Terminal | None]
+    ) -> frozenset[Running]:
+        """Return those of some threads that `can_match`."""
+        return frozenset(running for running in never if self.can_match(futures, running, terminals))
+
     def can_match(self, futures: Futures, running: Running, terminals: frozenset[Terminal | None]) -> bool:
         """Return whether threads can match in a text that begins with one of some terminals.
 

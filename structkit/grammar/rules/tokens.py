@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 from structkit.errors import LimitExceeded
+from structkit.grammar.rules.cfg import Terminal
 from structkit.grammar.rules.context import Context, Contexts, ascii_size, exits
+from structkit.grammar.rules.following import Following
 from structkit.grammar.rules.graph import reached
 from structkit.grammar.rules.lexing import Way
+from structkit.grammar.rules.variants import Explored
 from structkit.limits import Limits, Work
 from structkit.regex.charset import ANY, contains, intersection, partition, union
-from structkit.regex.nodes import CharClass, Network, Node
+from structkit.regex.nodes import CharClass, Network
 from structkit.regex.pattern.threads import State, TerminalAutomaton, Threads, network_of
 
-__all__ = ["TokenReader", "is_wide"]
+__all__ = ["TokenPart", "TokenReader", "TokenTexts", "copies", "is_wide", "token_rule"]
 
 _WIDE = 16
 """Minimum number of ASCII characters that leave a state of a token, so that the token is a rule of its own."""
@@ -30,10 +33,16 @@ _STEPS_PER_PLACE, _STEPS_PER_MOVE = 80, 25
 """The work of a state of a terminal with what is multiplied with it, and of each move."""
 
 _STEPS_PER_COPY = 10
-"""The work of a move of a token for each way in which the token can end; each of these ways has an automaton."""
+"""The work of a move of a token behind a context, which has an automaton of its own."""
 
 _Moves: TypeAlias = "Sequence[tuple[CharClass, int]]"
 """Characters, and the number of the state after them."""
+
+_Move: TypeAlias = "tuple[int, CharClass, int]"
+"""A source, characters and a target."""
+
+_Following: TypeAlias = "frozenset[Terminal | None]"
+"""The terminals that may follow; `None` is the end of the text."""
 
 _Words: TypeAlias = "tuple[tuple[int, int, int], ...]"
 """The keywords that a text may still become: the rank, the number and the state of each."""
@@ -92,16 +101,54 @@ class _Token:
         return _Token(moves, ends, self.spelled)
 
 
-class _Walk(NamedTuple):
-    """The automaton of a token behind a context.
+@dataclass
+class _Walk:
+    """The automaton of a token behind contexts, as far as it has been reached. What contexts have in common is shared.
 
     Attributes:
-        moves: The moves.
-        ends: The states that end with what the token requires itself, and with what is open of the context.
+        token: The automaton of the token behind nothing.
+        places: Its states, each with what is open of the context before the token.
+        numbers: The number of each place.
+        moves: The moves of each place, as far as they are known.
+        after: The contexts behind the token, by a place that ends it and the terminals that may follow.
     """
 
-    moves: list[tuple[int, CharClass, int]]
-    ends: dict[tuple[Context, Context], list[int]]
+    token: _Token
+    places: list[tuple[int, Context]] = field(default_factory=list)
+    numbers: dict[tuple[int, Context], int] = field(default_factory=dict)
+    moves: dict[int, _Moves] = field(default_factory=dict)
+    after: dict[tuple[int, _Following], list[Context]] = field(default_factory=dict)
+
+    def number(self, place: tuple[int, Context]) -> int:
+        """Return the number of a place."""
+        found = self.numbers.setdefault(place, len(self.places))
+        if found == len(self.places):
+            self.places.append(place)
+        return found
+
+
+class TokenTexts(NamedTuple):
+    """The texts of a token behind a context.
+
+    Attributes:
+        moves: The moves, from state 0 on.
+        ends: The states that end with each context behind the token.
+    """
+
+    moves: tuple[_Move, ...]
+    ends: dict[Context, tuple[int, ...]]
+
+
+class TokenPart(NamedTuple):
+    """Texts of a token, as one automaton.
+
+    Attributes:
+        moves: The moves, from state 0 on.
+        ends: The states that end with each context behind the token, by its number.
+    """
+
+    moves: tuple[_Move, ...]
+    ends: tuple[tuple[int, tuple[int, ...]], ...]
 
 
 @dataclass
@@ -111,63 +158,82 @@ class TokenReader:
     Args:
         numbers: The number of each terminal in the contexts.
         contexts: The steps of contexts.
+        ahead: The terminals that can follow each other.
         limits: Bounds on the states.
         work: What the work is taken from.
     """
 
     numbers: Mapping[str, int]
     contexts: Contexts
+    ahead: Following
     limits: Limits
     work: Work
     _states: dict[int, _States] = field(default_factory=dict)
     _built: dict[tuple[Way, Context], _Token] = field(default_factory=dict)
     _tokens: dict[tuple[Way, Context], _Token] = field(default_factory=dict)
     _walks: dict[tuple[Way, Context], _Walk] = field(default_factory=dict)
-    _read: dict[tuple[Way, Context, CharClass], list[tuple[Network, Context]]] = field(default_factory=dict)
+    _read: dict[tuple[Way, Context, _Following], TokenTexts] = field(default_factory=dict)
     _size: int = 0
 
-    def read(self, way: Way, before: Context, following: CharClass) -> list[tuple[Network, Context]]:
-        """Return the texts of a token behind a context, for each context behind the token.
+    def read(self, way: Way, before: Context, following: _Following) -> TokenTexts:
+        """Return the texts of a token behind a context.
 
         Args:
             way: How the token is read.
             before: The context before it, without the lexer and the excluded terminals.
-            following: The characters that may follow.
+            following: The terminals that may follow.
         """
-        token = self._token(way, before.behind)
-        before = self.contexts.tidied(before, union(charset for charset, _ in token.moves[0]), may_end=False)
-        key = way, before, following
+        nothing = Context(behind=before.behind)
+        if (way, nothing) not in self._walks:
+            self._walks[way, nothing] = _Walk(self._token(way, nothing))
+        walk = self._walks[way, nothing]
+        first = union(charset for charset, _ in walk.token.moves[0])
+        before = self.contexts.tidied(before, first, may_end=False)._replace(behind=())
+        key = way, before._replace(behind=nothing.behind), following
         if key not in self._read:
-            if (way, before) not in self._walks:
-                self._walks[way, before] = self._walk(token, way.scanned, before)
-            walk = self._walks[way, before]
-            ends: dict[Context, list[int]] = {}
-            for (own, open_context), states in walk.ends.items():
-                ends.setdefault(self._joined(own, open_context, following), []).extend(states)
-            self._pay(_STEPS_PER_COPY * len(walk.moves) * len(ends), way.scanned)
-            self._read[key] = [(_network(walk.moves, states), after) for after, states in ends.items()]
+            self._read[key] = self._texts(walk, way.scanned, before, following)
         return self._read[key]
 
-    def _walk(self, token: _Token, name: str, before: Context) -> _Walk:
-        """Return the automaton of a token behind what matters of a context."""
-        places: list[tuple[int, Context]] = [(0, before._replace(behind=()))]
-        numbers = {places[0]: 0}
-        walk = _Walk([], {})
-        for source, (state, open_context) in enumerate(places):
-            for own in token.ends[state] if source else ():
-                walk.ends.setdefault((own, open_context), []).append(source)
-            targets: dict[tuple[int, Context], list[CharClass]] = {}
-            size = 0
-            for charset, target, after in self._steps(token.moves[state], open_context):
-                targets.setdefault((target, after), []).append(charset)
-                size += 1
-            self._count(size, name)
-            for place, parts in targets.items():
-                target = numbers.setdefault(place, len(places))
-                if target == len(places):
-                    places.append(place)
-                walk.moves.append((source, union(parts), target))
-        return walk
+    def _texts(self, walk: _Walk, name: str, before: Context, following: _Following) -> TokenTexts:
+        """Return the texts of a token behind what matters of a context."""
+        start = walk.number((0, before))
+        found = {start: 0}
+        pending = [start]
+        moves: list[_Move] = []
+        for place in pending:
+            if place not in walk.moves:
+                walk.moves[place] = self._place_moves(walk, name, place)
+            for charset, target in walk.moves[place]:
+                if found.setdefault(target, len(pending)) == len(pending):
+                    pending.append(target)
+                moves.append((found[place], charset, found[target]))
+        self._pay(_STEPS_PER_COPY * len(moves), name)
+        ends: dict[Context, list[int]] = {}
+        for number, place in enumerate(pending[1:], 1):
+            for after in self._after(walk, place, following):
+                ends.setdefault(after, []).append(number)
+        kept, numbers = _trimmed(moves, (state for states in ends.values() for state in states))
+        return TokenTexts(kept, {after: tuple(numbers[s] for s in states) for after, states in ends.items()})
+
+    def _place_moves(self, walk: _Walk, name: str, place: int) -> _Moves:
+        """Return the moves of a place."""
+        state, open_context = walk.places[place]
+        targets: dict[tuple[int, Context], list[CharClass]] = {}
+        size = 0
+        for charset, target, after in self._steps(walk.token.moves[state], open_context):
+            targets.setdefault((target, after), []).append(charset)
+            size += 1
+        self._count(size, name)
+        return [(union(parts), walk.number(target)) for target, parts in targets.items()]
+
+    def _after(self, walk: _Walk, place: int, following: _Following) -> list[Context]:
+        """Return the contexts behind a token that ends at a place."""
+        key = place, following
+        if key not in walk.after:
+            state, open_context = walk.places[place]
+            found = [self._joined(own, open_context, following) for own in walk.token.ends[state]]
+            walk.after[key] = [*dict.fromkeys(found)]
+        return walk.after[key]
 
     def _steps(self, moves: _Moves, before: Context) -> Iterator[tuple[CharClass, int, Context]]:
         """Yield the moves of a state that a context before it allows, and the context after each."""
@@ -178,21 +244,21 @@ class TokenReader:
                 if common.ranges:
                     yield common, target, after
 
-    def _joined(self, own: Context, before: Context, following: CharClass) -> Context:
+    def _joined(self, own: Context, before: Context, following: _Following) -> Context:
         """Return the context of a token's own requirements and of those of the text before it."""
+        never = own.never | before.never
         joined = own._replace(
-            never=own.never | before.never,
+            never=self.ahead.matching(self.contexts.futures, never, following),
             looks=own.looks | before.looks,
             must=own.must | before.must,
             cuts=own.cuts | before.cuts,
             forbidden=union([own.forbidden, before.forbidden]),
             cannot_end=own.cannot_end or before.cannot_end,
         )
-        return self.contexts.tidied(joined, following)
+        return self.contexts.tidied(joined, self.ahead.class_of(following))
 
-    def _token(self, way: Way, behind: tuple[tuple[frozenset[int], ...], ...]) -> _Token:
+    def _token(self, way: Way, nothing: Context) -> _Token:
         """Return the automaton of a token."""
-        nothing = Context(behind=behind)
         key = way, nothing
         if key not in self._tokens:
             whole = way._replace(renamed=None), nothing
@@ -323,28 +389,45 @@ def _at(moves: Iterable[tuple[CharClass, int]], code_point: int) -> int | None:
     return next((target for charset, target in moves if contains(charset, code_point)), None)
 
 
-def _network(moves: Iterable[tuple[int, CharClass, int]], ends: Iterable[int]) -> Network:
-    """Return the part of an automaton from which an end can be reached."""
-    into: dict[int, list[tuple[int, CharClass]]] = {}
-    for source, charset, target in moves:
-        into.setdefault(target, []).append((source, charset))
-    alive = dict.fromkeys(ends)
-    pending = list(alive)
-    while pending:
-        for source, _ in into.get(pending.pop(), ()):
-            if source not in alive:
-                alive[source] = None
-                pending.append(source)
+def copies(name: str, parts: Iterable[TokenPart]) -> list[tuple[Terminal, int]]:
+    """Return a terminal for each context behind a token."""
+    return [(Terminal(name, _ended(moves, states)), after) for moves, ends in parts for after, states in ends]
+
+
+def token_rule(parts: Iterable[TokenPart]) -> Explored:
+    """Return the automaton of a token that is a rule."""
+    afters = dict.fromkeys(after for part in parts for after, _ in part.ends)
+    ends = {after: state for state, after in enumerate(afters, 2)}
+    rule = Explored(2 + len(ends), [], ends)
+    for part in parts:
+        start = rule.size
+        rule.size += 1 + max((state for _, _, state in part.moves), default=0)
+        rule.moves.append((0, None, start))
+        rule.moves += [(start + a, Terminal("", charset), start + b) for a, charset, b in part.moves]
+        rule.moves += [(start + state, None, ends[after]) for after, states in part.ends for state in states]
+    return rule
+
+
+def _ended(moves: Sequence[_Move], states: Sequence[int]) -> Network:
+    """Return the texts of an automaton that end in some states."""
+    kept, numbers = _trimmed(moves, states)
+    return network_of(len(numbers), kept, [numbers[state] for state in states])
+
+
+def _trimmed(moves: Sequence[_Move], ends: Iterable[int]) -> tuple[tuple[_Move, ...], dict[int, int]]:
+    """Return the moves from which an end can be reached, and the new numbers of the states."""
+    sources: dict[int, list[int]] = {}
+    for source, _, target in moves:
+        sources.setdefault(target, []).append(source)
+    alive = reached(ends, sources)
     numbers = {state: number for number, state in enumerate(sorted({0, *alive}))}
-    kept = [(numbers[a], charset, numbers[b]) for b in alive for a, charset in into.get(b, ()) if a in alive]
-    return network_of(len(numbers), kept, [numbers[state] for state in ends])
+    kept = tuple((numbers[a], charset, numbers[b]) for a, charset, b in moves if a in alive and b in alive)
+    return kept, numbers
 
 
-@lru_cache(maxsize=1024)
-def is_wide(node: Node) -> bool:
+def is_wide(moves: Iterable[_Move]) -> bool:
     """Return whether many bytes can continue a token, as in names and comments."""
     counts = Counter[int]()
-    for source, part, _ in node.moves if isinstance(node, Network) else ():
-        if isinstance(part, CharClass):
-            counts[source] += ascii_size(part)
+    for source, charset, _ in moves:
+        counts[source] += ascii_size(charset)
     return max(counts.values(), default=0) >= _WIDE

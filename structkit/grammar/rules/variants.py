@@ -472,7 +472,11 @@ class _Shortest:
         if isinstance(symbol, Call):
             fixed, lines = self.found[symbol]
             return (fixed + lines, lines) if symbol.entry[0] in self._blocks else (fixed, lines)
-        if not isinstance(symbol, Terminal) or not isinstance(symbol.node, Network):
+        if not isinstance(symbol, Terminal):
+            return 0, 0
+        if isinstance(symbol.node, CharClass):
+            return len(chr(symbol.node.ranges[0][0]).encode()), 0
+        if not isinstance(symbol.node, Network):
             return 0, 0
         if symbol.node not in self._lengths:
             self._lengths[symbol.node] = shortest_length(symbol.node)
