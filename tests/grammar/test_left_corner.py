@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import product
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.automaton.link import link
+from structkit.automaton.runtime.stack import Frame, stack_frames
 from structkit.errors import UnsatisfiableSchema
 from structkit.grammar.rules.cfg import Cfg, Terminal
 from structkit.grammar.rules.network import rules_of
@@ -110,3 +112,30 @@ def test_right_recursion_takes_a_constant_stack() -> None:
         frames = automaton.step(automaton.step(frames, ord("a")), ord("b"))
     assert len(frames) == 1
     assert all(frame.below is None for frame in frames)
+
+
+@pytest.mark.parametrize(
+    ("grammar", "accepted", "rejected"),
+    [
+        ('root ::= s\ns ::= s s s | "x" | ""', ["", "x", "x" * 99], ["y"]),
+        ('root ::= s\ns ::= "x" (s | "y")*', ["x", "xyxxy", "x" * 60 + "y"], ["", "y", "xz"]),
+        # Behind a `z` a rule only ends, and an outer one goes on: not as many `y` as there are rules would be right.
+        ('root ::= s\ns ::= "x" (s | "y")* | "z"', ["z", "xzy", "xxzyy", "xyzxy"], ["zy", "zx", "zz", "y"]),
+        ('root ::= s\ns ::= "x" (s "y"?)? | "z" "y"', ["xxzy", "xxzyyy", "zy"], ["xxzyyyy", "zyy", "xz"]),
+    ],
+)
+def test_a_rule_that_goes_on_behind_itself_as_at_its_ends(
+    grammar: str, accepted: list[str], rejected: list[str]
+) -> None:
+    automaton = link(rules_of(read_gbnf(grammar)))
+
+    def frames(text: str) -> frozenset[Frame]:
+        found = automaton.start_frames()
+        for byte in text.encode():
+            found = automaton.step(found, byte)
+        return found
+
+    assert all(automaton.is_accepting(frames(text)) for text in accepted)
+    assert not any(automaton.is_accepting(frames(text)) for text in rejected)
+    if '"z"' not in grammar:  # no stack grows
+        assert len({below for frame in frames(accepted[-1]) for below in stack_frames(frame)}) < 5

@@ -44,7 +44,6 @@ BEYOND = frozenset(
         "keys in any order: oneOf of 30 tagged",
         "sizes: 5,000 definitions in cycles",
         "sizes: 30,000 subschemas",
-        "Lark grammar: s: s s s | x |",
         "Lark grammar: terminals that overlap",
         "shapes: oneOf of 200 with optional tags",
         "shapes: oneOf that fans out, 30 levels",

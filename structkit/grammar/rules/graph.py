@@ -103,7 +103,11 @@ def loop_back(name: str, graph: Graph) -> Graph:
     What may follow the rule's own end inside the rule repeats itself: after the inner rule, the outer one may end or
     continue in the same ways as the inner one. So nothing needs to be on the stack. Terminals that a guard behind such
     a call excludes are excluded at all later ends.
+
+    The same holds of a call behind which the rule may end, or go on only as at each of its ends: `s: "x" (s | "x")*` is
+    `"x"+`.
     """
+    graph = _with_simple_ends(name, graph)
     outgoing: dict[int, list[tuple[Symbol | None, int]]] = {}
     for source, symbol, target in graph.moves:
         outgoing.setdefault(source, []).append((symbol, target))
@@ -125,9 +129,13 @@ def loop_back(name: str, graph: Graph) -> Graph:
         return found
 
     tails = {target: excluded(target) for _, symbol, target in graph.moves if symbol == name}
+    nothing: frozenset[str] = frozenset()
+    if not any(
+        tails.values()
+    ):  # behind an inner rule that excludes terminals the outer one does not go on as that
+        tails |= dict.fromkeys(_absorbed(graph, [each for each in tails if tails[each] is None]), nothing)
     if all(banned is None for banned in tails.values()):
         return graph
-    nothing: frozenset[str] = frozenset()
     numbers = {(0, nothing): 0, (1, nothing): 1}
     pending = [*numbers]
     sets = {nothing}
@@ -153,6 +161,46 @@ def loop_back(name: str, graph: Graph) -> Graph:
         if state == 1 and banned:
             result.moves.append((source, Guard(banned), 1))
     return result
+
+
+def _with_simple_ends(name: str, graph: Graph) -> Graph:
+    """Return the smallest automaton if a rule calls itself where it may also end, so that equal ends are one."""
+    before_end = _silently(graph, 1)
+    if not any(symbol == name and target in before_end - {1} for _, symbol, target in graph.moves):
+        return graph
+    return minimal(graph)
+
+
+def _silently(graph: Graph, state: int) -> set[int]:
+    """Return the states from which moves without a symbol lead to a state."""
+    sources: dict[int, list[int]] = {}
+    for source, symbol, target in graph.moves:
+        if symbol is None:
+            sources.setdefault(target, []).append(source)
+    return reached([state], sources)
+
+
+def _absorbed(graph: Graph, states: Iterable[int]) -> list[int]:
+    """Return those of some states that are ends and have only moves that each end of the automaton has."""
+    silent: dict[int, list[int]] = {}
+    moves: dict[int, list[tuple[Symbol, int]]] = {}
+    entered = {0}
+    for source, symbol, target in graph.moves:
+        if symbol is None:
+            silent.setdefault(source, []).append(target)
+        else:
+            moves.setdefault(source, []).append((symbol, target))
+            entered.add(target)
+    before_end = _silently(graph, 1)
+    states = [state for state in states if state in before_end]
+    if not states:
+        return []
+
+    def following(state: int) -> set[tuple[Symbol, int]]:
+        return {move for each in reached([state], silent) for move in moves.get(each, ())}
+
+    shared = set.intersection(*(following(state) for state in entered & before_end))
+    return [state for state in states if following(state) <= shared]
 
 
 def minimal(graph: Graph) -> Graph:
