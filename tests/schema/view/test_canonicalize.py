@@ -44,3 +44,10 @@ def test_sets_keep_their_order_where_it_counts() -> None:
 def test_sets_are_sorted_by_their_json_as_it_is_written() -> None:
     letters = {"type": "array", "uniqueItems": True, "items": {"enum": ["z", "é", "a", 1]}}
     assert canonicalize(parse_schema(letters, python=True), ["é", "z", 1, "a"]) == ["a", "z", "é", 1]
+
+
+def test_a_value_of_no_branch_has_the_form_of_the_first_that_may_take_it() -> None:
+    apart = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
+    assert canonicalize(parse_schema(apart), ["b", "a"]) == ["b", "a"]
+    both = {"anyOf": [{"type": "null"}, {"type": "object", "properties": {"b": {}, "a": {}}}]}
+    assert [*canonicalize(parse_schema(both), {"a": 1, "b": 2})] == ["b", "a"]  # type: ignore[misc]
