@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from typing import Annotated
 
+import pytest
+
 import structkit as sk
+from structkit.errors import SchemaError
 from structkit.schema.ir.path import SchemaPath
 from structkit.schema.markers.grammar import grammar_format
 
@@ -21,3 +24,17 @@ def test_a_grammar_of_a_json_schema_reads_no_folder_and_keeps_its_other_options(
     assert own == list(raw) and "/tmp" in json.dumps(own)
     options = [[] if each == ["/tmp"] else each for each in own[3]]
     assert other == [own[0], None, own[2], options]
+
+
+def test_a_value_that_no_grammar_wrote_is_refused() -> None:
+    grammar = Annotated[str, sk.Grammar('start: "a"')]
+    parts = sk.to_json_schema(grammar)["x-structkit-grammar"]
+    assert isinstance(parts, list) and grammar_format(parts, SchemaPath(), python=True)
+    text, *others, options = parts
+    for wrong in [
+        None, "a", [], parts[:-1], [*parts, None], [1, *others, options], [text, *others, []],
+        [text, *others, options[:-1]], [text, *others, [*options, 1]], [text, *others, [{}] * len(options)],
+        [text, *others, None],
+    ]:  # fmt: skip
+        with pytest.raises(SchemaError, match="must be text, path, syntax and options"):
+            grammar_format(wrong, SchemaPath(), python=True)
