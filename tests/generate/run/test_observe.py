@@ -9,6 +9,9 @@ import pytest
 from pydantic import AfterValidator
 
 import structkit as sk
+from structkit.generate.input.request import Request
+from structkit.generate.input.settings import Settings
+from structkit.generate.output.trace import Draft
 from structkit.generate.run import observe
 from structkit.testing import ScriptedModel
 
@@ -197,3 +200,22 @@ def test_a_span_ends_with_the_error_of_its_generation(span: GivenSpan) -> None:
     next(iter(stream))
     stream.close()
     assert span.errors == [None]
+
+
+@pytest.mark.parametrize(
+    ("choices", "hint", "offered"),
+    [((), "", ()), ((), "a number", ("a number",)), (("a", "b"), "a number", ("a", "b"))],
+)
+def test_a_reply_has_what_its_request_offered(
+    choices: tuple[str, ...], hint: str, offered: tuple[str, ...], span: GivenSpan
+) -> None:
+    texts = dict.fromkeys(
+        ("prefix", "reply", "healed", "skipped", "accepted", "refused", "rest", "forced"), ""
+    )
+    draft = Draft(attempt=0, **texts, choices=choices, hint=hint, end="empty", seconds=0.5)  # type: ignore[arg-type]
+    settings = Settings(trace_content=True)
+    request = Request(model=ScriptedModel([]), prompt="a", target=int, settings=settings)
+    observe.GenerationObserver(request).reply(3, draft)
+    ((_, attributes),) = span.events
+    assert attributes["structkit.reply.offered"] == offered
+    assert (attributes["structkit.reply.number"], attributes["structkit.reply.choices"]) == (3, len(choices))
