@@ -217,7 +217,8 @@ class DistinctBounds:
             return tokens
         if self._is_counted:
             excess, lengths = self._choices.excess, self._lengths
-            return min(lengths.of_frame(each, state.buffer, excess) for each in state.frames)
+            found = (lengths.of_frame(each, state.buffer, excess) for each in state.frames)
+            return min(found, default=UNREACHABLE)
         return _estimate(state, tokens)
 
     def after_any_token(self, state: State, tokens: int) -> int:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Protocol
 
 from structkit.lowering.containers.contains import contains_items, prefix_items
+from structkit.lowering.containers.distinct_prefix import distinct_prefix
 from structkit.regex.nodes import (
     EMPTY,
     NEVER,
@@ -78,8 +79,14 @@ class ArrayLowerer:
             if rule is not None and is_copied and exceeds_size(items, MAX_INLINE_NODES):
                 items = rule(items, f"{path}[]")
             inside = SeparatedList((ListPart(items, min_count, max_count),), comma)
-        inside = prefix_items(prefix[:max_items], inside, schema.min_items, comma=comma, rule=rule, path=path)
-        array = seq("[", inside, "]")
+        prefix = prefix[:max_items]
+        chosen: Node | None = None
+        if schema.unique_items:
+            same = None if schema.contains else items
+            chosen = distinct_prefix(prefix, same, min_count, inside, schema.min_items, comma=comma)
+        if chosen is None:
+            chosen = prefix_items(prefix, inside, schema.min_items, comma=comma, rule=rule, path=path)
+        array = seq("[", chosen, "]")
         return self._lowering.rule(array, path) if schema.unique_items else array
 
     def _item(self, schema: Array, path: str, item: Schema) -> Node:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial, reduce
 from itertools import permutations
+from math import inf
 from typing import TypeAlias, TypeVar
 
 from structkit.errors import UnsupportedKeyword
+from structkit.lowering.containers.distinct_prefix import texts_of
 from structkit.regex.nodes import (
     EMPTY,
     NEVER,
+    CharClass,
+    Choice,
+    Intersection,
     ListPart,
     LiteralText,
     Node,
     Repeat,
     SeparatedList,
+    Seq,
     choice,
     seq,
 )
@@ -29,6 +36,12 @@ _Moves: TypeAlias = tuple[list[tuple[Node, State]], list[Node]]
 
 _MAX_MATCHING = 5
 """Maximum number of different parts that one array or object must contain."""
+
+_MAX_ORDERED = 2
+"""Maximum number of required parts without counts whose orders are listed, if they have small automata."""
+
+_MAX_COUNT = 16
+"""Maximum count of characters in an item with a small automaton."""
 
 _MAX_RULES = 1000
 """Maximum number of rules for the states of one array or object."""
@@ -97,10 +110,14 @@ def contains_items(
     min_count = max(schema.min_items - len(schema.prefix), 0)
     max_count = None if schema.max_items is None else schema.max_items - len(schema.prefix)
     if all((each.min_count, each.max_count) == (1, None) for each in schema.contains):
-        matching = [item(each.matching) for each in schema.contains]
+        matching, other = [item(each.matching) for each in schema.contains], item(schema.items)
+        has_no_counts = max_count is None and min_count <= len(matching)
+        is_ordered = len(matching) <= _MAX_ORDERED or NEVER in matching
+        if has_no_counts and not is_ordered and all(map(_is_plain, (*matching, other))):
+            return _meeting(matching, other, comma, started=started)
         return interleave(
             matching,
-            item(schema.items),
+            other,
             min_count,
             max_count,
             comma=comma,
@@ -164,6 +181,11 @@ def interleave(
             rest = None if max_count is None else max_count - count
             return [], [_rest(other, max(min_count - count, 0), rest, comma, first)]
         if max_count is None and count + len(missing) >= min_count:
+            if rule is not None and len(missing) > _MAX_ORDERED:
+                before = EMPTY if other is NEVER else Repeat(seq(other, comma))
+                return [
+                    (seq(before, part), tuple(each for each in missing if each != part)) for part in missing
+                ], []
             return [], [_unbounded_order(order, other, comma, first) for order in permutations(missing)]
         if max_count is not None and count + len(missing) > max_count:
             return [], []
@@ -246,6 +268,30 @@ def _unbounded_order(order: Sequence[Node], other: Node, comma: str, first: Lite
     return seq(first, before, order[0], *rest, between)
 
 
+def _meeting(matching: Sequence[Node], other: Node, comma: str, *, started: bool) -> Node:
+    """Return the lists that contain each of `matching`: those that contain the first, and the second, and so on.
+
+    An automaton of all orders distinguishes the orders of items that are both matching and other. That of the
+    intersection distinguishes only what is missing.
+    """
+    first = LiteralText(comma if started else "")
+    lists = (_unbounded_order((part,), other, comma, first) for part in matching)
+    return reduce(partial(Intersection, lookahead=r"\]"), lists)
+
+
+def _is_plain(node: Node) -> bool:
+    """Return whether the automaton of an item is small: it calls no rules, and counts only to small numbers."""
+    match node:
+        case Repeat(part, min_count, max_count):
+            return max(min_count, max_count or 0) <= _MAX_COUNT and _is_plain(part)
+        case LiteralText() | CharClass():
+            return True
+        case Seq(parts) | Choice(parts):
+            return all(map(_is_plain, parts))
+        case _:
+            return False
+
+
 def _counted(
     matching: Node, other: Node, min_count: int, max_count: int | None, comma: str, *, started: bool
 ) -> Node:
@@ -262,6 +308,12 @@ def _counted(
     )
     some = seq(first, Repeat(seq(other, comma)), matching, others, EMPTY if max_count == 1 else more)
     return some if min_count else choice([some, none])
+
+
+def _number_of_texts(node: Node) -> float:
+    """Return the number of texts of an item; infinity if there are many."""
+    texts = texts_of(node)
+    return inf if texts is None else len(texts)
 
 
 def _bounded(
@@ -285,10 +337,19 @@ def _bounded(
         message = "these counts of `contains` together with the counts of items cannot be enforced; drop one of them"
         raise UnsupportedKeyword("contains", message, place=path)
 
+    # Matching and other items have no text in common if the matches have a maximum.
+    is_distinct = rule is None and allowed is not None
+    most_matches = _number_of_texts(matching) if is_distinct else inf
+    most_others = _number_of_texts(other) if is_distinct else inf
+
     def moves(count: int, matches: int) -> _Moves[int]:
         first = _separator(comma, is_first=not (count or started))
         remaining = None if max_count is None else max_count - count
         missing = max(needed - matches, 0)
+        left = most_matches - matches, most_others - (count - matches)
+        more = min(left[0], inf if allowed is None else allowed - matches)
+        if min(left) < 0 or left[0] < missing or more + left[1] < min_count - count:
+            return [], []
         if remaining is not None and missing > remaining:
             return [], []
         if allowed == matches or (allowed is None and not missing):
