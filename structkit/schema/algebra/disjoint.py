@@ -426,17 +426,18 @@ _PREFIX = re.compile(r"\^((?:[\w :;@#%&=,~\"'!/-]|\\[./-])*)", re.ASCII)
 
 
 def _have_distinct_tags(nodes: Sequence[Schema]) -> bool:
-    """Return whether the nodes are distinct constants, or objects with distinct constants in one required key."""
-    if _are_distinct([_constants(node) for node in nodes]):
+    """Return whether the nodes are distinct constants, or objects with distinct constants in required keys."""
+    keys = nodes[0].properties if nodes and isinstance(nodes[0], Object) else ()
+    columns = [[_tags(node, key.name) for node in nodes] for key in keys if _constants(key.value)]
+    if len(nodes) == 1 or any(map(_are_distinct, ([_constants(node) for node in nodes], *columns))):
         return True
-    first = nodes[0] if nodes else None
-    if not isinstance(first, Object):
-        return False
-    return any(
-        _are_distinct([_tags(node, key.name) for node in nodes])
-        for key in first.properties
-        if _constants(key.value)
-    )
+    for column in columns:  # those that agree in one key may differ in another
+        groups: dict[str, list[Schema]] = {}
+        for node, tags in zip(nodes, column, strict=True):
+            groups.setdefault(" ".join(tags), []).append(node)
+        if len(groups) > 1 and all(len(tags) == 1 for tags in column):
+            return all(map(_have_distinct_tags, groups.values()))
+    return False
 
 
 def _are_separate_ranges(nodes: Sequence[Schema]) -> bool:

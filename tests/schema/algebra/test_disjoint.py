@@ -68,6 +68,33 @@ def test_an_answer_without_definitions_is_the_answer_with_them(nodes: list[Schem
         assert early is not None
 
 
+def _tagged(*tags: str | None) -> Object:
+    names = zip("xyz", tags, strict=False)
+    keys = (Property(name, Const(f'"{tag}"'), required=True) for name, tag in names if tag is not None)
+    return Object(tuple(keys), additional=(Additional(String(), Anything()),))
+
+
+def test_objects_that_agree_in_one_key_differ_in_another() -> None:
+    # The comparisons in pairs are more than one proof may make.
+    nodes = [_tagged(f"v{first}", "same", f"k{second}") for first in range(25) for second in range(25)]
+    assert pairwise_disjoint(nodes, {}.get)
+    nodes = nodes[::6]
+    assert not pairwise_disjoint([*nodes, _tagged("v6", "same", "k6")], {}.get)
+    assert not pairwise_disjoint([*nodes, _tagged("v6", "same")], {}.get)
+    assert not pairwise_disjoint([*nodes, _tagged(None, "same", "k6")], {}.get)
+
+
+@given(st.lists(st.tuples(*[st.sampled_from(["a", "b", None])] * 3), min_size=2, max_size=5))
+def test_tagged_objects_are_disjoint_if_each_two_differ_in_a_key_of_both(
+    tags: list[tuple[str | None, ...]],
+) -> None:
+    expected = all(
+        any(None is not one != other is not None for one, other in zip(left, right, strict=True))
+        for left, right in combinations(tags, 2)
+    )
+    assert pairwise_disjoint([_tagged(*each) for each in tags], {}.get) == expected
+
+
 PIECES = st.sampled_from(["a", "b", "ab", r"\.", "-", "a*", "b?", "a{2}", "[ab]", "(a|b)", "a|b", "."])
 PATTERNS = st.builds(
     lambda start, pieces, end: start + "".join(pieces) + end,
