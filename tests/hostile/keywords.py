@@ -20,6 +20,10 @@ def _keys(count: int, value: object = _INTEGER) -> dict[str, object]:
     return {f"k{n}": value for n in range(count)}
 
 
+def _containing(count: int, items: object, **keywords: object) -> dict[str, object]:
+    return _array(items, allOf=[{"contains": {"const": f"t{n}"}} for n in range(count)], **keywords)
+
+
 def _tree(**keywords: object) -> dict[str, object]:
     """A tree that its users extend: the children are what the extension says."""
     node = {
@@ -286,6 +290,39 @@ _CASES: dict[str, Callable[[], object]] = {
         },
         required=[f"k{n}" for n in range(300)],
     ),
+    "contains 4 of 7 texts": lambda: _containing(4, {"enum": [f"t{n}" for n in range(7)]}),
+    "contains 10 of 12 texts": lambda: _containing(10, {"enum": [f"t{n}" for n in range(12)]}),
+    "contains 5 tagged objects with numbers": lambda: _array(
+        union(properties={"tag": {"enum": list("abcdefg")}, "v": _INTEGER}, required=["tag"], additionalProperties=False),
+        allOf=[{"contains": union(properties={"tag": {"const": tag}}, required=["tag"])} for tag in "abcde"],
+    ),
+    "unevaluatedItems and 4 contains": lambda: _containing(4, None, unevaluatedItems=False),
+    "unevaluatedItems and anyOf of 4 contains": lambda: _array(
+        anyOf=[{"contains": {"const": n}} for n in range(4)], unevaluatedItems=False
+    ),
+    "uniqueItems and prefixItems in a ring of 12": lambda: _array(
+        False,
+        prefixItems=[{"enum": [n, (n + 1) % 12, 5 * n % 12]} for n in range(12)],
+        uniqueItems=True,
+        minItems=12,
+    ),
+    "uniqueItems, contains and prefixItems in a ring of 3": lambda: _array(
+        {"enum": [1, 2, 3, 4]},
+        prefixItems=[{"enum": [1, 2]}, {"enum": [2, 3]}, {"enum": [3, 1]}],
+        contains={"const": 4},
+        uniqueItems=True,
+        minItems=4,
+    ),
+    "uniqueItems, maxContains 1 of 4 and 4 others, minItems 6": lambda: _array(
+        {"enum": list(range(8))}, contains={"multipleOf": 2}, maxContains=1, uniqueItems=True, minItems=6
+    ),
+    "oneOf of 400 by two tags": lambda: {
+        "oneOf": [
+            union(properties={"a": {"const": f"a{n}"}, "b": {"const": f"b{m}"}, f"v{n}": _INTEGER}, required=["a", "b"])
+            for n in range(20)
+            for m in range(20)
+        ]
+    },
 }  # fmt: skip
 
 

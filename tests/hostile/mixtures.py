@@ -78,6 +78,15 @@ def _ring_of_keys(count: int, make: Callable[[int], dict[str, object]]) -> dict[
     )
 
 
+def _all_of_all(count: int, make: Callable[[int, dict[str, object]], dict[str, object]]) -> dict[str, object]:
+    """Definitions that refer to all of each other; the last of them may be a number."""
+    every: dict[str, object] = {f"k{n}": {"$ref": f"#/$defs/d{n}"} for n in range(count)}
+    found = {
+        f"d{n}": {"anyOf": [make(n, every), *([_INTEGER] if n == count - 1 else [])]} for n in range(count)
+    }
+    return {"$ref": "#/$defs/d0", "$defs": found}
+
+
 def _hole(target: dict[str, object]) -> sk.Grammar:
     return sk.Grammar('start: "<" x ">" | "<" x ">" start', holes={"x": target})
 
@@ -263,6 +272,27 @@ _CASES: dict[str, Callable[[], Any]] = {
     "generic models of 300 arguments": lambda: Union[tuple(_Box[Literal[n]] for n in range(300))],  # type: ignore[valid-type]
     "lookaheads of digits, counted": lambda: sk.Regex(r"(?=\w{8,64}$)(?=.*\d)(?=.*[A-Z])\w+"),
     "Choice of 60,000": lambda: sk.Choice([f"c{n}" for n in range(60_000)]),
+    "60 objects of 60, counted": lambda: _all_of_all(60, lambda n, every: union(properties=every, minProperties=1 + (not n))),
+    "15 conditions on prefixes": lambda: schema(
+        type="array",
+        items={"enum": list(range(15))},
+        allOf=[
+            {"if": {"prefixItems": [True] * n + [{"const": n}], "minItems": n + 1}, "then": {"minItems": n + 2}}
+            for n in range(15)
+        ],
+    ),
+    "86 of 256 arrays of bits excluded": lambda: schema(
+        type="array",
+        items={"enum": [0, 1]},
+        minItems=8,
+        maxItems=8,
+        not_={"anyOf": [{"prefixItems": [{"const": n >> b & 1} for b in range(8)]} for n in range(0, 256, 3)]},
+    ),
+    "not enum of 40 nested objects": lambda: union(
+        properties={"a": union(properties={"b": schema(type="array", items=_INTEGER)})},
+        not_={"enum": [{"a": {"b": [n, n + 1]}} for n in range(40)]},
+        required=["a"],
+    ),
 }  # fmt: skip
 
 
