@@ -28,6 +28,9 @@ __all__ = ["MergedRows"]
 _STEPS_PER_BYTE = 4
 """The work of a byte; see `Limits.work`."""
 
+_STEPS_PER_LIST, _STEPS_PER_FRAME = 100, 10
+"""The work of the bound of a list of frames, and of each frame in it."""
+
 
 class MergedRows:
     """Rows of an automaton without distinct texts, computed with configurations.
@@ -60,7 +63,7 @@ class MergedRows:
         self._bytes = [bytes((byte,)) for byte in range(256)]
         self._steps: dict[tuple[int, int], int] = {}
         self._ends: dict[int, tuple[int, ...]] = {}
-        self._costs: dict[int, int] = {}  # by frame
+        self._costs: dict[int, int] = {}  # by the number of what is below a frame
         self._bounds: dict[int, int] = {}  # by configuration
         trie = vocabulary.trie
         self._children = [each.tolist() for each in (trie.child_first, trie.child_count)]
@@ -105,7 +108,7 @@ class MergedRows:
                         continue
                     seen.add(place)
                 if is_read and firsts[node] < firsts[node + 1]:
-                    need = self._upper_bound(configuration)
+                    need = self._upper_bound(configuration, work)
                     if need <= remaining:
                         worst = max(worst, need)
                         tokens = ids[firsts[node] : firsts[node + 1]]
@@ -135,34 +138,46 @@ class MergedRows:
             self._steps[configuration, byte] = known
         return known
 
-    def _upper_bound(self, configuration: int) -> int:
+    def _upper_bound(self, configuration: int, work: Work) -> int:
         """Return an upper bound on the tokens to the end of the rule."""
         if self._distances is not self._token_distance.distances:  # a step can build rules, which have states
             self._distances = self._token_distance.distances
             self._costs, self._bounds = {}, {}
         known = self._bounds.get(configuration)
         if known is None:
-            costs = map(self._cost, self._configurations.items(configuration >> 1).tolist())
-            known = self._bounds[configuration] = 0 if self._labels(configuration) else min(costs)
+            frames = self._configurations.items(configuration >> 1)
+            known = self._bounds[configuration] = (
+                0 if self._labels(configuration) else self._cost(frames, work)
+            )
         return known
 
-    def _cost(self, frame: int) -> int:
-        """Return an upper bound on the tokens from a frame to the end of the rule."""
-        pending = [frame]
-        while pending:
-            state, count, below = self._configurations.columns(pending[-1])
-            lower: list[int] = [below] if below >= 0 else []
-            if below < frame_kernels.NO_FRAME:
-                lower = self._configurations.items(-2 - below).tolist()
-            if missing := [each for each in lower if each not in self._costs]:
-                pending += missing
+    def _cost(self, frames: NDArray[np.int32], work: Work) -> int:
+        """Return an upper bound on the tokens from the nearest of some frames to the end of the rule.
+
+        Many frames are above the same ones, whose bound is looked up by the number of their list.
+        """
+        known = self._costs
+        pending = [(frame_kernels.NO_FRAME, frames)]
+        while True:
+            number, frames = pending[-1]
+            states, counts, lower = self._configurations.columns_of(frames)
+            missing = {each for each in lower if each not in known and each != frame_kernels.NO_FRAME}
+            if missing:
+                pending += [(each, self._configurations.below(each)) for each in missing]
                 continue
-            rule = self._automaton.rule_of[state]
-            iterations = max(self._automaton.counter_bounds[rule][0] - count, 0)
-            cost = self._distances.item(0, state) + iterations * self._distances.item(1, rule)
-            cost += min([self._costs[each] for each in lower], default=0)
-            self._costs[pending.pop()] = min(cost, UNREACHABLE)
-        return self._costs[frame]
+            work.pay(_STEPS_PER_LIST + _STEPS_PER_FRAME * len(states), "the search for the tokens of a mask")
+            cost = min(map(self._cost_of, states, counts, (known.get(each, 0) for each in lower)))
+            if len(pending) == 1:
+                return cost
+            known[number] = cost
+            pending.pop()
+
+    def _cost_of(self, state: int, count: int, below: int) -> int:
+        """Return an upper bound on the tokens from a state, and `below` tokens after the end of its rule."""
+        rule = self._automaton.rule_of[state]
+        iterations = max(self._automaton.counter_bounds[rule][0] - count, 0)
+        cost = self._distances.item(0, state) + iterations * self._distances.item(1, rule)
+        return min(cost + below, UNREACHABLE)
 
     def _labels(self, configuration: int) -> tuple[int, ...]:
         """Return the labels plus 1 with which the rule may end, 0 for an end without one."""

@@ -166,3 +166,14 @@ def test_counts_of_counts_are_merged_early_with_the_masks_of_a_walk(monkeypatch:
         assert max(walks) <= walker.ARENA_SIZE * 8
     monkeypatch.setattr(walker, "_MERGING_STEPS", 0)
     assert masks() == merged
+
+
+def test_the_bounds_of_many_parses_are_paid() -> None:
+    """Each of 20 arrays may be in each other one, so that 100 brackets have 40,000 frames on 2,000 lists."""
+    arrays = [{"type": "array", "items": {"$ref": f"#/$defs/d{n}"}, "minItems": 1} for n in range(20)]
+    found = {f"d{n}": {"anyOf": [*arrays, {"const": n}]} for n in range(20)}
+    schema = {"$ref": "#/$defs/d0", "$defs": found}
+    vocabulary = sk.Vocabulary([bytes([byte]) for byte in range(256)] + [b"[" * 100], {257})
+    guide = sk.compile(schema, vocabulary, cache=False, limits=sk.Limits(work=300_000))
+    with pytest.raises(sk.LimitExceeded, match="the search for the tokens of a mask"):
+        guide.cursor().fill_mask(np.zeros(vocabulary.mask_words, np.uint32))

@@ -169,6 +169,17 @@ class Configurations:
         state, count, below = self.memory[kernels.FRAMES][at : at + 3].tolist()
         return state, count, below
 
+    def columns_of(self, frames: NDArray[np.int32]) -> tuple[list[int], list[int], list[int]]:
+        """Return the states of frames, their counters, and what is below them; see `columns`."""
+        first = frames.astype(np.int64) * kernels.FRAME_COLUMNS
+        memory = self.memory[kernels.FRAMES]
+        states, counts, below = (memory[first + column].tolist() for column in range(3))
+        return states, counts, below
+
+    def below(self, number: int) -> NDArray[np.int32]:
+        """Return the frames that are below a frame, given its last column; see `columns`."""
+        return np.array([number], np.int32) if number >= 0 else self.items(-2 - number)
+
     def items(self, number: int) -> NDArray[np.int32]:
         """Return the numbers of an interned list, int32[...]."""
         ends = self.memory[kernels.LIST_ENDS]
