@@ -243,11 +243,10 @@ def _chosen(
 ) -> list[str]:
     """Return the tests of a fault: those of the file, of the folder and others, as many as there is time for."""
     seen = {test for line in statement for test in lines.get(line, ())}
-    room = _room(path)
-    if not seen:  # an import executes the line
+    if not seen:
         seen = {test for tests in lines.values() for test in tests}
-        seen |= {test for test in durations if test.startswith(f"{room}test_defaults")}
     own = f"tests/{'/'.join(path.parts[1:-1])}/test_{path.name}"
+    room = _room(path)
     known = sorted(
         (not test.startswith(own), not test.startswith(room), durations[test], test)
         for test in seen
