@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import count as count_from
 from typing import TypeAlias
 
 import numpy as np
@@ -30,6 +31,9 @@ _MAX_TRANSITIONS = 20_000
 
 _MAX_PLACES = 5_000
 """Maximum states that are examined, counted for each number of distinct texts before them; takes about 20 ms."""
+
+_MAX_ROUNDS = 4
+"""Rounds after which the number of texts of a recursive rule that still grows is assumed to be infinite."""
 
 _Place: TypeAlias = "tuple[int, tuple[int, ...]]"
 """A state, and how many texts of each callee were written that must be distinct."""
@@ -73,6 +77,8 @@ class Cardinality:
         self._automaton = automaton
         self._active: set[RuleKey] = set()
         self._counts: dict[tuple[RuleKey, int], int] = {}
+        self._round: dict[RuleKey, int] = {}  # the counts of a round
+        self._assumed: dict[RuleKey, int] = {}  # those of the round before, of rules that call themselves
 
     def of(self, key: RuleKey, limit: int) -> int:
         """Return the number of texts of a callee, at most `limit`.
@@ -81,15 +87,38 @@ class Cardinality:
         """
         if isinstance(key, Distinct) and isinstance(key.node, LiteralText):  # such as a declared key
             return 1
-        # A recursive rule has infinitely many texts, or none, which is detected elsewhere.
-        if key in self._active or (isinstance(key, Substring) and _has_many_quotes(key, limit)):
+        if isinstance(key, Substring) and _has_many_quotes(key, limit):
             return limit
-        if (count := self._counts.get((key, limit))) is None:
-            self._active.add(key)
-            try:
-                count = self._counts[key, limit] = self._count_paths(self._automaton(key), limit)
-            finally:
-                self._active.discard(key)
+        if (count := self._counts.get((key, limit), self._round.get(key))) is not None:
+            return count
+        if key in self._active:
+            return self._assumed.setdefault(key, 0)
+        return self._in_round(key, limit) if self._active else self._in_rounds(key, limit)
+
+    def _in_rounds(self, key: RuleKey, limit: int) -> int:
+        """Count the texts of a callee, and of those that it calls, as the least fixed point (Kleene 1952)."""
+        try:
+            for number in count_from(1):
+                before = self._assumed.copy()
+                self._round = {}
+                self._in_round(key, limit)
+                grown = [each for each in self._assumed if self._round[each] > before.get(each, 0)]
+                if not grown:
+                    break
+                self._assumed = {each: self._round[each] for each in self._assumed}
+                if number >= _MAX_ROUNDS:  # as those of most recursive rules, which have infinitely many
+                    self._assumed |= dict.fromkeys(grown, limit)
+            self._counts |= {(each, limit): count for each, count in self._round.items()}
+            return self._round[key]
+        finally:
+            self._round, self._assumed = {}, {}
+
+    def _in_round(self, key: RuleKey, limit: int) -> int:
+        self._active.add(key)
+        try:
+            count = self._round[key] = self._count_paths(self._automaton(key), limit)
+        finally:
+            self._active.discard(key)
         return count
 
     def _count_paths(self, dfa: Dfa, limit: int) -> int:

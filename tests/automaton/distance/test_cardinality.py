@@ -5,8 +5,10 @@ from __future__ import annotations
 from itertools import product
 from typing import Annotated, Literal
 
+import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
 import structkit as sk
@@ -14,7 +16,7 @@ from structkit.automaton.construct.compile_rule import regular_dfa, rule_dfa
 from structkit.automaton.core.dfa import Dfa, RuleKey
 from structkit.automaton.distance.cardinality import Cardinality
 from structkit.limits import Limits
-from structkit.regex.nodes import Distinct, LiteralText, Node, RuleRef, choice, seq
+from structkit.regex.nodes import Choice, Distinct, LiteralText, Node, RuleRef, Seq, choice, seq
 from structkit.testing import RandomModel, byte_vocabulary
 from tests.languages import plain_nodes
 
@@ -132,3 +134,64 @@ def test_each_rule_is_counted_once() -> None:
 
     assert Cardinality(automaton).of("0", 1_000) == 1_000
     assert sorted(counted) == sorted(nodes)
+
+
+@pytest.mark.parametrize(("size", "least"), [(1, 1), (1, 2), (2, 2), (3, 1), (3, 2), (5, 3)])
+def test_a_ring_of_arrays_whose_items_must_differ_has_its_constants_only(size: int, least: int) -> None:
+    """An array of two items would need two different texts of the next definition, and so on around the ring."""
+    definitions = {
+        str(n): {
+            "anyOf": [
+                {"const": n},
+                {
+                    "type": "array",
+                    "items": {"$ref": f"#/$defs/{(n + 1) % size}"},
+                    "uniqueItems": True,
+                    "minItems": least,
+                },
+            ]
+        }
+        for n in range(size)
+    }
+    cursor = sk.compile({"$ref": "#/$defs/0", "$defs": definitions}, byte_vocabulary(), cache=False).cursor()
+    mask = np.zeros(9, np.uint32)
+    cursor.fill_mask(mask)
+    bits = np.unpackbits(mask.view(np.uint8), bitorder="little")
+    assert bytes(np.flatnonzero(bits).tolist()) == (b"0[" if least == 1 else b"0")
+
+
+parts = st.sampled_from(["a", "b", "c"]).map(LiteralText) | st.sampled_from("012").map(RuleRef)
+bodies = st.lists(st.lists(parts, min_size=1, max_size=3), min_size=1, max_size=3).map(
+    lambda ways: choice([seq(*way) for way in ways])
+)
+
+
+def _texts_of(node: Node, rules: dict[str, set[str]]) -> set[str]:
+    match node:
+        case LiteralText(value):
+            return {value}
+        case RuleRef(rule):
+            return rules[rule]
+        case Choice(ways):
+            return set[str]().union(*(_texts_of(way, rules) for way in ways))
+        case Seq(ways):
+            found = {""}
+            for way in ways:
+                found = {left + right for left in found for right in _texts_of(way, rules)}
+            return found
+    raise AssertionError(node)
+
+
+@given(st.tuples(bodies, bodies, bodies), st.integers(1, 5))
+def test_texts_of_rules_that_call_each_other(nodes: tuple[Node, Node, Node], limit: int) -> None:
+    rules: dict[str, set[str]] = {"0": set(), "1": set(), "2": set()}
+    for _ in range(6):
+        rules = {
+            name: set(sorted(_texts_of(nodes[int(name)], rules), key=lambda text: (len(text), text))[:12])
+            for name in rules
+        }
+    cardinality = Cardinality(lambda key: rule_dfa(nodes[int(str(key))], Limits()))
+    for name, texts in rules.items():
+        found = cardinality.of(name, limit)
+        assert found >= min(limit, len(texts))
+        assert (found == 0) == (not texts)
