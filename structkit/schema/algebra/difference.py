@@ -118,6 +118,9 @@ def difference(left: Schema, right: Schema, intersector: Intersector, path: Sche
     return union(_pieces(left, right, intersector, path), _EMPTY.reason)
 
 
+_ARRAYS = 4
+"""Cost of a difference of arrays, beyond those of their items, of which each makes an array."""
+
 _QUICK = 0.2
 """Cost of a difference of nodes of two types, of two constants, or of ranges that do not meet."""
 
@@ -351,6 +354,7 @@ def _arrays(left: Array, right: Array, intersector: Intersector, path: SchemaPat
     if right.max_items is not None:
         yield array(replace(left, min_items=max(left.min_items, right.max_items + 1)))
     pairs = list(zip_longest(left.prefix, right.prefix))
+    intersector.charge(_ARRAYS, path)
     prefix = tuple(item or left.items for item, _ in pairs)
     for index, (left_item, right_item) in enumerate(pairs):
         other = difference(left_item or left.items, right_item or right.items, intersector, path)
