@@ -187,13 +187,18 @@ class Budgets:
         return mask
 
     def _mask_of_bounds(self, state: State, remaining: int) -> NDArray[np.uint32]:
-        """Return the tokens after which the upper bound fits."""
+        """Return the tokens after which the upper bound fits, or the first of a completion if it fits after none."""
         groups = self.groups(state)
         after = [self._advance(state.configuration, token) for token in groups.representatives.tolist()]
         fits = [each & 1 or self._bound(each) <= remaining for each in after]
-        return np.packbits(np.array([*fits, False], np.bool_)[groups.group_of], bitorder="little").view(
+        mask = np.packbits(np.array([*fits, False], np.bool_)[groups.group_of], bitorder="little").view(
             np.uint32
         )
+        # The bound is looser after a token that enters a rule with labels, so it can fit before the token only.
+        if not (state.is_accepting or mask.any()):
+            for token in (self._search_states(state, min(remaining + 1, UNREACHABLE - 2)) or ())[:1]:
+                mask[token >> 5] |= np.uint32(1 << (token & 31))
+        return mask
 
     def min_tokens(self, state: State, max_tokens: int = UNREACHABLE, fuel: Fuel | None = None) -> int:
         """Return the minimum number of tokens to the end; `UNREACHABLE` if unknown or above `max_tokens`.

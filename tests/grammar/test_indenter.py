@@ -13,6 +13,7 @@ from lark.indenter import Indenter, PythonIndenter
 import structkit as sk
 from structkit.grammar.syntax.indenter import read_indenter
 from structkit.grammar.syntax.lark_grammar import LarkGrammar, LarkOptions
+from structkit.testing import byte_vocabulary
 from tests.reading import accepts
 from tests.shared import cases
 
@@ -109,6 +110,35 @@ def test_no_mask_leads_to_a_dead_end(name: str, budget: int) -> None:
             written += _TOKENS[token]
         assert cursor.is_accepting
         assert _lark_accepts(lark, written.decode())
+
+
+_ONLY_BREAKS = r"""
+start: line
+line: "a" _NL _INDENT _NL _DEDENT
+_NL: /(;|\r?\n[\t ]*)+/
+%ignore /\\\n/
+%ignore " "
+%declare _INDENT _DEDENT
+"""
+
+
+def test_a_budget_that_is_said_to_be_enough_is_enough() -> None:
+    # The bound is looser after the line break, where the rules of the block are entered.
+    guide = sk.compile(
+        sk.Grammar(_ONLY_BREAKS, parser="lalr", postlex=_Lines()), byte_vocabulary(), cache=False
+    )
+    cursor, written = guide.cursor(), b""
+    mask = np.zeros(guide.vocabulary.mask_words, np.uint32)
+    for remaining in range(cursor.min_tokens_to_end(), 0, -1):
+        if cursor.is_accepting:
+            break
+        cursor.fill_mask(mask, remaining)
+        token = next((token for token in range(256) if int(mask[token >> 5]) >> (token & 31) & 1), None)
+        assert token is not None, written
+        cursor.advance(token)
+        written += bytes([token])
+    assert cursor.is_accepting
+    assert _lark_accepts(Lark(_ONLY_BREAKS, parser="lalr", postlex=_Lines()), written.decode())
 
 
 def test_a_dedent_needs_a_column_of_the_stack() -> None:
