@@ -21,16 +21,19 @@ name: NAME
 DIRECTION: "TD" | "TB" | "BT" | "LR" | "RL"
 ARROW: " -->" | " ---" | " -.->" | " ==>" | " --x" | " --o"
 NAME: /{words_except(_KEYWORDS.split())}/
-LABEL: /"[^"`\\\x00-\x1f\x7f]+"/
+LABEL: /"(?:[^"`\\%\x00-\x1f\x7f]|%(?!%\{{))+(?<!=)"/
 """
+# Mermaid changes a text before it reads labels: it removes a directive, from `%%{` on, also inside a label, and takes
+# `="` behind a `<` for an attribute of HTML.
 
 
 def mermaid_flowchart() -> Grammar[str]:
     """Return the grammar of flow charts of Mermaid: nodes, edges with labels, and subgraphs.
 
-    Each statement has a line of its own behind four spaces. All labels have double quotes, so that any character can
-    be in them; names are ASCII and no keywords of Mermaid. Styles, classes and links are not in the language. A node
-    need not be defined before it is used, as in Mermaid.
+    Each statement has a line of its own behind four spaces. All labels have double quotes, so that nearly any text
+    can be in them, but not `%%{`, which starts a directive, and no `=` at the end. Names are ASCII and no keywords of
+    Mermaid. Styles, classes and links are not in the language. A node need not be defined before it is used, as in
+    Mermaid.
 
     >>> import structkit as sk
     >>> from structkit.testing import ScriptedModel

@@ -55,6 +55,7 @@ VALID = {
     "mermaid": [
         "flowchart TD\n    A --> B\n",
         'flowchart LR\n    A["Start (now)"] -->|"yes"| B{"End?"} -.-> ending\n',
+        'flowchart TB\n    A["50 %"] --> B["%% {x} = %{y}<br/>"]\n',
         'flowchart RL\n    subgraph one["One"]\n    a --- b\n    end\n    b ==> c\n',
     ],
     "python": [
@@ -264,6 +265,9 @@ INVALID = {
         "flowchart TD\n    A -> B\n",
         "flowchart TD\n    end\n",
         "flowchart TD\n    A[x]\n",
+        "flowchart TD\n    A[\"%%{init: {'theme': 'x'}}%%\"]\n",
+        'flowchart TD\n    A["%%%{x"]\n',
+        'flowchart TD\n    A["<b ="] --- B["x>"]\n',
         "flowchart TD\n    A -->\n",
         "flowchart TD\n    subgraph s\n    A\n",
         "graph TD\n    A\n",

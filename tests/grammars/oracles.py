@@ -166,6 +166,9 @@ def sqlite(tables: Mapping[str, Sequence[str]]) -> Oracle:
 
 
 def mermaid(text: str) -> None:
+    # Before Mermaid reads a text, it removes directives, and writes attributes of HTML with single quotes.
+    assert not re.search(r"%%\{\s*\w", text)
+    assert not any(re.search('="[^"]*"', each[0]) for each in re.finditer(r"<\w+[^>]*>", text))
     lines = text.split("\n")
     assert re.fullmatch("flowchart (TD|TB|BT|LR|RL)", lines[0]), lines[0]
     assert len(lines) > 2 and lines[-1] == ""
