@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 from structkit.agent.prompt.history import check_messages
 from structkit.agent.run.actions import Decisions
@@ -76,6 +76,7 @@ def check_state(given: RunState, config: AgentConfig, allowed: UsageLimits) -> R
     if state.agent_fingerprint != config.fingerprint:
         raise _state_error("the state belongs to an agent with other tools or another output type")
     check_messages(state.messages, "state")
+    _check_amounts(state)
     _check_waiting(state)
     _check_steps(state, config, allowed)
     RunBudget(config, state, allowed).check()
@@ -230,6 +231,13 @@ def _check_waiting(state: RunState) -> None:
     for each in state.tool_results:
         if each.name != (name := calls[each.id][0]):
             raise _state_error(f"the output of {each.id} is of {each.name:.80}, and its call of {name}")
+
+
+def _check_amounts(state: RunState) -> None:
+    """Check that no amount is negative: it would allow the run more than its limits."""
+    amounts = (*astuple(state.usage), *(amount for each in state.step_usage for amount in astuple(each)))
+    if min(state.elapsed_seconds, *amounts) < 0:
+        raise _state_error("a time or a count of the state is negative; pass the state unchanged")
 
 
 def _state_error(message: str) -> AgentError:

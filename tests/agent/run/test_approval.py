@@ -178,6 +178,13 @@ def test_wrong_states_are_refused() -> None:
         run.resume(replace(state, pending=()), approvals=True)
     with pytest.raises(sk.AgentError, match="has no calls"):
         run.resume(replace(state, messages=state.messages[:1]), approvals=True)
+    for forged in (
+        replace(state, elapsed_seconds=-1.0),
+        replace(state, usage=replace(state.usage, generated_tokens=-1)),
+        replace(state, step_usage=(replace(state.usage, model_seconds=-0.5),)),
+    ):
+        with pytest.raises(sk.AgentError, match="is negative"):
+            run.resume(forged, approvals=True)
     with pytest.raises(TypeError, match="RunState"):
         run.resume({"agent": "x"}, approvals=True)  # type: ignore[arg-type]
     for text in (
