@@ -118,11 +118,9 @@ def difference(left: Schema, right: Schema, intersector: Intersector, path: Sche
     return union(_pieces(left, right, intersector, path), _EMPTY.reason)
 
 
-_ARRAYS = 4
-"""Cost of a difference of arrays, beyond those of their items, of which each makes an array."""
-
-_QUICK = 0.2
-"""Cost of a difference of nodes of two types, of two constants, or of ranges that do not meet."""
+_ARRAYS, _QUICK = 4, 0.2
+"""Costs of a difference of arrays, beyond those of their items, and of one of nodes of two types, of two constants, or of
+ranges that do not meet."""
 
 
 def _are_separate(left: Schema, right: Schema) -> bool:
