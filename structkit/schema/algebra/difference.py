@@ -119,8 +119,8 @@ def difference(left: Schema, right: Schema, intersector: Intersector, path: Sche
 
 
 _ARRAYS, _QUICK = 4, 0.2
-"""Costs of a difference of arrays, beyond those of their items, and of one of nodes of two types, of two constants, or of
-ranges that do not meet."""
+"""Costs of a difference of arrays, beyond those of their items, and of one of nodes of two types, of two constants, or
+of ranges that do not meet."""
 
 
 def _are_separate(left: Schema, right: Schema) -> bool:
