@@ -32,7 +32,8 @@ def smiles(max_open_rings: int = 4) -> Grammar[str]:
     Each ring that is opened is closed, with at least three atoms, and aromatic atoms are only in rings. The number of
     a ring is the number of rings that are open there, so rings nest: `c1ccc2ccccc2c1` is in the language. No
     context-free grammar pairs rings that cross; a ring that closes inside a branch is not in the language either.
-    Valences and the electrons of aromatic rings are not checked.
+    Valences and the electrons of aromatic rings are not checked. There are no wildcards `*`, no bonds `$` and `:`, and
+    no numbers of rings above 9.
 
     Args:
         max_open_rings: The maximum number of rings that are open at the same time, from 1 to 9.

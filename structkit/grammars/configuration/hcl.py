@@ -64,7 +64,9 @@ def hcl() -> Grammar[str]:
 
     Expressions have operators, conditionals, calls, `[*]`, `for`, tuples, objects, and strings with `${...}` and
     `%{ if ... }`. One blank stands on both sides of an operator, as `terraform fmt` writes it. A heredoc is the value
-    of an attribute and ends with `EOT`. Names are ASCII; comments stand at the end of a line.
+    of an attribute and ends with `EOT`. Names are ASCII; comments stand at the end of a line. Strings have other
+    characters as they are, without `\u`. An element of a list is in brackets (`a[0]`, not `a.0`), and no blank precedes
+    a colon.
 
     No context-free grammar excludes that an attribute is given twice. Which blocks and attributes there are is known to
     the program that reads the text.
