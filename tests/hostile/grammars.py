@@ -51,6 +51,8 @@ _LARK = {
     "200 optional rules": f"start: {' '.join(f'a{n}' for n in range(200))}\n"
     + "\n".join(f'a{n}: "{chr(97 + n % 26)}"?' for n in range(200)),
     "terminal of counts": "start: T\nT: /(x{0,100}){0,100}y/",
+    "terminal of empty texts": 'start: /(?:(?:){400000000}){4000000}x/ "y"',
+    "terminal of atomic parts": "start: T+\nT: /" + "(?>a|b(?:" * 16 + "c" + ")*+)" * 16 + "x/",
     "no text": 'start: a\na: "x" a',
     "undefined": "start: nothing",
     "unclosed": 'start: "a',

@@ -51,30 +51,26 @@ MAX_STEPS = 700_000
 
 
 class Condition(NamedTuple):
-    """An open lookahead: the threads with which it may continue, each with the lookaheads inside it that are open."""
+    """An open lookahead.
+
+    Attributes:
+        negate: Whether it succeeds if the text ahead does not match.
+        threads: The threads with which it may continue, each with the lookaheads inside it that are open.
+        at_end: Whether the text ahead matches if the text ends here.
+        size: The number of threads at which a step looks, in the lookaheads inside, too. They may share such.
+        instructions: The instructions of all of these threads.
+    """
 
     negate: bool
     threads: frozenset[Thread]
-    at_end: bool = False
-    """Whether the text ahead matches if the text ends here."""
+    at_end: bool
+    size: int
+    instructions: frozenset[int]
 
     @property
     def holds_at_end(self) -> bool:
         """Whether the lookahead succeeds if the text ends here."""
         return self.at_end != self.negate
-
-    @property
-    def size(self) -> int:
-        """The number of threads at which a step looks."""
-        return sum(1 + sum(look.size for look in thread.pending) for thread in self.threads)
-
-    @property
-    def instructions(self) -> Iterator[int]:
-        """The instructions of the threads and of the lookaheads inside them."""
-        for thread in self.threads:
-            yield thread.instruction
-            for look in thread.pending:
-                yield from look.instructions
 
 
 Pending: TypeAlias = "frozenset[Condition]"
@@ -329,7 +325,10 @@ class Threads:
             isinstance(self.code[number], Match | End) and all(look.holds_at_end for look in looks)
             for number, looks in left
         )
-        return Condition(negate, left, at_end)
+        inner = {look for _, looks in left for look in looks}
+        instructions = {number for number, _ in left}.union(*(look.instructions for look in inner))
+        size = len(left) + sum(look.size for _, looks in left for look in looks)
+        return Condition(negate, left, at_end, size, frozenset(instructions))
 
     def _plain_step(self, instructions: Iterable[int], code_point: int) -> frozenset[int]:
         """Return the instructions of a lookaround after a code point."""
