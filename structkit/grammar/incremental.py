@@ -20,7 +20,7 @@ from structkit.grammar.rules.cfg import Cfg, Guard, Terminal
 from structkit.grammar.rules.constrain import constrain
 from structkit.grammar.rules.graph import Graph
 from structkit.grammar.rules.left_corner import production_graphs
-from structkit.regex.nodes import Rules
+from structkit.regex.nodes import ReturnLabel, Rules
 
 __all__ = ["Boundary", "Derivations", "History", "IncrementalParser"]
 
@@ -28,6 +28,9 @@ _K = TypeVar("_K")
 
 Item: TypeAlias = "tuple[str, int, int]"
 """A rule, a state of its automaton, and the position at which the rule began."""
+
+Move: TypeAlias = "tuple[int | str | ReturnLabel | None, int]"
+"""A terminal by number, a rule, a label or nothing, and the state after it."""
 
 Origin: TypeAlias = "tuple[str, int]"
 """A rule and the position at which it began."""
@@ -96,13 +99,14 @@ class Derivations:
     """A grammar prepared for `IncrementalParser`.
 
     Attributes:
-        moves: The moves of each rule and state: a terminal by number, a rule or nothing, and the state after it.
+        moves: The moves of each rule and state. A label ends its rule; behind a call it is the move for the end with
+            this label.
         start: The rule of complete texts.
         terminals: The terminals.
         definitions: The rules that terminals call: those of holes.
     """
 
-    moves: Mapping[str, Mapping[int, list[tuple[int | str | None, int]]]]
+    moves: Mapping[str, Mapping[int, list[Move]]]
     start: str
     terminals: tuple[Terminal, ...]
     definitions: Rules
@@ -122,14 +126,20 @@ class Derivations:
         if cfg.ending != "any":
             graphs, start = constrain(graphs, start, complete=cfg.ending == "dynamic_complete")
         numbers: dict[Terminal, int] = {}
-        moves: dict[str, dict[int, list[tuple[int | str | None, int]]]] = {}
+        moves: dict[str, dict[int, list[Move]]] = {}
         for rule, graph in graphs.items():
             found = moves[rule] = {}
             for source, symbol, target in graph.moves:
                 if isinstance(symbol, Guard):
                     raise AssertionError(symbol)  # only grammars with a lexer have guards
-                known: int | str | None
-                known = numbers.setdefault(symbol, len(numbers)) if isinstance(symbol, Terminal) else symbol
+                known: int | str | ReturnLabel | None
+                match symbol:
+                    case Terminal(node=ReturnLabel() as label):
+                        known = label
+                    case Terminal():
+                        known = numbers.setdefault(symbol, len(numbers))
+                    case _:
+                        known = symbol
                 found.setdefault(source, []).append((known, target))
         return cls(moves, start, tuple(numbers), definitions)
 
@@ -236,6 +246,9 @@ class IncrementalParser:
                 elif symbol is None:
                     if _meet(items, after, history):
                         pending.append(after)
+                elif isinstance(symbol, ReturnLabel):
+                    if not symbol.is_return:
+                        pending += self._end(item, history, items, symbol.number)
                 else:
                     _meet(self._callers.setdefault((symbol, self.position), {}), after, history)
                     if _meet(items, (symbol, 0, self.position), _EMPTY):
@@ -243,10 +256,23 @@ class IncrementalParser:
             if state == 1:
                 if rule == derivations.start:
                     self._complete = history
-                inside = self._begun(rule, origin).then(history).then(self._ended(rule))
-                for after, before in list(self._callers.get((rule, origin), {}).items()):
-                    if _meet(items, after, before.then(inside)):
-                        pending.append(after)
+                pending += self._end(item, history, items, None)
+
+    def _end(
+        self, item: Item, history: History, items: dict[Item, History], label: int | None
+    ) -> Iterator[Item]:
+        """End a rule, with a label or without; yield the items behind its calls of which less is known than before."""
+        rule, _, origin = item
+        inside = self._begun(rule, origin).then(history).then(self._ended(rule))
+        for after, before in list(self._callers.get((rule, origin), {}).items()):
+            caller, state, start = after
+            places = [state]
+            if label is not None:
+                returns = self._derivations.moves[caller].get(state, ())
+                places = [to for by, to in returns if by == ReturnLabel(label, is_return=True)]
+            for place in places:
+                if _meet(items, (caller, place, start), before.then(inside)):
+                    yield caller, place, start
 
     def _begun(self, rule: str, at: int) -> History:
         name = self._names[rule]

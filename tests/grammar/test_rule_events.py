@@ -169,19 +169,38 @@ def test_what_is_certain_is_in_the_derivation_of_lark(seed: int, lexer: Lexer) -
     except (sk.GrammarError, sk.LimitExceeded, ValueError):
         return
     for text in filter(lambda text: source.lark.rejection(text) is None, texts):
-        reader.clear()
-        certain: list[object] = []
-        for letter in text:
-            reader.read(letter.encode())
-            found = [each[:2] for each in reader.boundaries()[0]]
-            assert found[: len(certain)] == certain
-            certain = [*found]
-        derivation = source.lark.derive(reader._lark, text, "start")
-        if derivation is not None:
-            rules = [
-                (part.rule, part.start if begins else part.end)
-                for part, begins in derivation.walk()
-                if part.rule in ("x", "y") and part.start >= 0
-            ]
-            assert rules[: len(certain)] == certain, text
-            assert [each[:2] for each in reader.boundaries(is_whole=True)[0]] == rules, text
+        check_what_is_certain(source, reader, text)
+
+
+@pytest.mark.parametrize(
+    ("grammar", "text"),
+    [
+        ('start: x A?\nx: C y?\ny: B\nA: /b/\nB: /b*c/\nC: /b+/\n%ignore " "', "bb b"),
+        ('start: y | B A?\nx: B "a"?\ny: B "a" | x* "b" | y y\nA: /b+(?!c)/\nB: /(ab)+/', "abb"),
+    ],
+)
+def test_rules_with_several_ends(grammar: str, text: str) -> None:
+    """The rule above depends on what the last terminal requires of the text behind it."""
+    source = GrammarSource(grammar, options=LarkOptions())
+    check_what_is_certain(
+        source, RuleReader(source, ["x", "y"], Rules(EMPTY, {}), lambda tree, text: None), text
+    )
+
+
+def check_what_is_certain(source: GrammarSource, reader: RuleReader, text: str) -> None:
+    reader.clear()
+    certain: list[object] = []
+    for letter in text:
+        reader.read(letter.encode())
+        found = [each[:2] for each in reader.boundaries()[0]]
+        assert found[: len(certain)] == certain
+        certain = [*found]
+    derivation = source.lark.derive(reader._lark, text, "start")
+    if derivation is not None:
+        rules = [
+            (part.rule, part.start if begins else part.end)
+            for part, begins in derivation.walk()
+            if part.rule in ("x", "y") and part.start >= 0
+        ]
+        assert rules[: len(certain)] == certain, text
+        assert [each[:2] for each in reader.boundaries(is_whole=True)[0]] == rules, text
