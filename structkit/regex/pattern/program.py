@@ -83,7 +83,7 @@ class _Reader:
         self._numbers: dict[Instruction, int] = {}
         self._loops: dict[tuple[int, bool, int, int, bool], int] = {}
         self._counted: dict[tuple[int, bool, int, int, bool], int] = {}
-        # What is inside an atomic part is read twice: nested parts would be read exponentially often.
+        # The items of an atomic part are read twice; without this, nested parts would be read exponentially often.
         self._atomic: dict[tuple[int, int, int, str, bool], int] = {}
 
     def add(self, instruction: Instruction) -> int:
@@ -200,7 +200,7 @@ class _Reader:
     def first_way(self, items: Items, flags: int, after: int, rest: int, depth: int) -> tuple[int, int]:
         """Read items of an atomic group, of whose ways to match only the first is taken.
 
-        A way is taken if those before it do not match, which a lookahead finds out.
+        A way is taken if a lookahead shows that those before it do not match.
 
         Args:
             items: The items.
@@ -272,7 +272,7 @@ class _Reader:
         return self.add_look(matches, after, True, True) if matches else self.add(Split(()))
 
     def check_not_empty(self, body: Any) -> None:
-        """Refuse a loop in an atomic part whose rounds may be empty, which `re` leaves in ways of its own."""
+        """Refuse a loop in an atomic part whose rounds may be empty, since `re` has special rules for its end."""
         if body.getwidth()[0] == 0:
             self.fail("a repeated part that may be empty inside an atomic part is not supported")
 
