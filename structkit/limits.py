@@ -97,9 +97,9 @@ class Limits:
 
     work: int = 10_000_000
     """Steps of about 0.1 µs for each of these: the schemas of a target are read; its patterns are compared; the
-    automata of its rules are built before the first token; the lookarounds and the lexer of a grammar are compiled;
-    the tokens of one mask are searched, where a step is room for a frame; a target is written as a grammar of another
-    engine. The grammar of Lark for Python takes 2,800,000."""
+    automata of its rules are built before the first token; the lookarounds, the lexer and the parser of a grammar are
+    made; the tokens of one mask are searched, where a step is room for a frame; a target is written as a grammar of
+    another engine. The grammar of Lark for Python takes 2,800,000."""
 
     memory: int = 256 * 2**20
     """Bytes of the automata that are built before the first token. What is made later has bounds of its own: masks and

@@ -267,9 +267,17 @@ def test_an_lalr_rule_may_have_eight_optional_parts() -> None:
 
 def test_the_states_of_an_lalr_parser_are_bounded() -> None:
     """Each level of operators begins in the states of all levels above it."""
-    levels = "\n".join(f'e{n}: e{n + 1} | e{n} "o{n}" e{n + 1}' for n in range(300))
-    with pytest.raises(LimitExceeded, match="the LALR parser of a grammar"):
-        _ = GrammarSource(f'start: e0\n{levels}\ne300: "x"', options=LarkOptions(parser="lalr")).cfg
+
+    def grammar(levels: int, work: int) -> GrammarSource:
+        lines = "\n".join(f'e{n}: e{n + 1} | e{n} "o{n}" e{n + 1}' for n in range(levels))
+        text = f'start: e0\n{lines}\ne{levels}: "x"'
+        return GrammarSource(text, options=LarkOptions(parser="lalr"), limits=Limits(work=work))
+
+    with pytest.raises(LimitExceeded, match="the LALR parser of a grammar exceeds the limit work"):
+        _ = grammar(300, Limits().work).cfg
+    with pytest.raises(LimitExceeded, match=r"(?s)the LALR parser .* or pass Limits\(work=\.\.\.\)"):
+        _ = grammar(20, 20_000).cfg
+    assert grammar(20, 200_000).cfg.start
 
 
 def test_what_an_lalr_parser_expects_is_bounded() -> None:
@@ -278,7 +286,7 @@ def test_what_an_lalr_parser_expects_is_bounded() -> None:
     rules = "\n".join(f'{name}: "{name}"?' for name in names)
     source = GrammarSource(f"start: {' '.join(names)}\n{rules}", options=LarkOptions(parser="lalr"))
     with pytest.raises(
-        LimitExceeded, match="what the LALR parser of a grammar expects exceeds the limit states"
+        LimitExceeded, match="what the LALR parser of a grammar expects exceeds the limit work"
     ):
         _ = source.cfg
 

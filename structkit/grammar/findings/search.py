@@ -148,7 +148,8 @@ class _Search:
         # A terminal whose word the search has not found counts as one of a letter.
         lengths = dict.fromkeys(self.lexing.automata, 1)
         lengths |= {name: len(word) for name, word in self.words.items()}
-        self.table = Table(first_state(grammar.lark, grammar.options.start, lookaheads=self.is_lalr))
+        first = first_state(grammar.lark, grammar.options.start, grammar.limits, lookaheads=self.is_lalr)
+        self.table = Table(first)
         self.sentences = Sentences(self.table, grammar.lark.rules, lengths)
         if self.table.may_loop():
             self.parses_left = 0

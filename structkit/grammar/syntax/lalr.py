@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from structkit.errors import LimitExceeded
 from structkit.grammar.rules.cfg import Guard, Production, Terminal
 from structkit.grammar.rules.graph import coarsest
 from structkit.grammar.rules.lexing import Scanner
 from structkit.grammar.syntax.lookaheads import Bits, cycles, unions
+from structkit.limits import Limits, Work
 
 if TYPE_CHECKING:
     from lark import Lark
@@ -31,14 +31,10 @@ __all__ = [
 ]
 
 
-_MAX_EXPANDED = 90_000
-"""Maximum number of productions that begin in the states of a parser, counted for each state. A grammar of SQL whose
-`SELECT` has seven optional clauses has 89,000, `python.lark` 17,000."""
-
-
-_MAX_LOOKAHEADS = 100_000
-"""Maximum number of terminals before which a parser ends rules, counted for each state and rule; 300 optional rules in
-a row have 90,000. A grammar of SQL has 6,000."""
+_STEPS_PER_PRODUCTION, _STEPS_PER_LOOKAHEAD = 112, 100
+"""The work of a production that begins in a state of a parser, and of a terminal before which it ends a rule there;
+see `Limits.work`. `python.lark` has 17,000 of the former, a grammar of SQL whose `SELECT` has seven optional clauses
+89,000, and 6,000 of the latter."""
 
 
 class Token(NamedTuple):
@@ -91,6 +87,7 @@ class ParserTable:
     Args:
         lark: The grammar.
         start: The first rule.
+        limits: Bounds on the work.
         contextual: Whether the lexer tries only what the parser accepts.
         always_accepted: Terminals that the contextual lexer tries everywhere.
 
@@ -100,13 +97,19 @@ class ParserTable:
 
     Raises:
         lark.exceptions.GrammarError: Two reductions conflict.
-        LimitExceeded: The parser has too many states.
+        LimitExceeded: The parser has so many states that they take too much work.
     """
 
     def __init__(
-        self, lark: Lark, start: str, *, contextual: bool, always_accepted: Sequence[str] = ()
+        self,
+        lark: Lark,
+        start: str,
+        limits: Limits,
+        *,
+        contextual: bool,
+        always_accepted: Sequence[str] = (),
     ) -> None:
-        analyzer = _analyzed(lark, start)
+        analyzer = _analyzed(lark, start, limits)
         self.start = start
         root = analyzer.lr0_start_states[start]
         numbers: dict[int, int] = {id(root): 0}
@@ -194,14 +197,14 @@ class ParserTable:
         return found
 
 
-def first_state(lark: Lark, start: str, *, lookaheads: bool) -> Any:
+def first_state(lark: Lark, start: str, limits: Limits, *, lookaheads: bool) -> Any:
     """Return the first state of Lark's analysis of a grammar, from which the others are reached.
 
     Raises:
         lark.exceptions.GrammarError: Two reductions conflict, and `lookaheads` are asked for.
-        LimitExceeded: The parser has too many states.
+        LimitExceeded: The parser has so many states that they take too much work.
     """
-    return _analyzed(lark, start, lookaheads=lookaheads).lr0_start_states[start]
+    return _analyzed(lark, start, limits, lookaheads=lookaheads).lr0_start_states[start]
 
 
 def tokens_of(lark: Lark, text: str) -> list[tuple[str, str]]:
@@ -267,7 +270,7 @@ def _with_shared_symbols(rules: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _analyzed(lark: Lark, start: str, *, lookaheads: bool = True) -> Any:
+def _analyzed(lark: Lark, start: str, limits: Limits, *, lookaheads: bool = True) -> Any:
     """Return Lark's analysis of a grammar: its states, their moves and, if asked for, their `lookaheads`."""
     from lark.common import ParserConf
     from lark.grammar import NonTerminal, Rule
@@ -275,14 +278,14 @@ def _analyzed(lark: Lark, start: str, *, lookaheads: bool = True) -> Any:
     from lark.parsers.lalr_analysis import LALR_Analyzer
     from lark.utils import classify
 
+    work = Work(limits.work)
+
     class BoundedAnalyzer(LALR_Analyzer):
         """Lark's analyzer, for a bounded number of states: a grammar can have exponentially many.
 
         Lark's own also computes what comes first in each rule and after it, which takes the cube of the length of a
         production and which LALR does not use, expands a rule in each state again, and writes a table for its parser.
         """
-
-        expanded = 0
 
         def __init__(self, rules: Sequence[Any], start: str) -> None:
             super().__init__(ParserConf([], {}, []))
@@ -301,16 +304,14 @@ def _analyzed(lark: Lark, start: str, *, lookaheads: bool = True) -> Any:
             if rule not in self.begun:
                 self.begun[rule] = set(super().expand_rule(rule, *others))
             found = self.begun[rule]
-            self.expanded += 1 + len(found)
-            if self.expanded > _MAX_EXPANDED:
-                raise LimitExceeded("states", _MAX_EXPANDED, "the LALR parser of a grammar", is_fixed=True)
+            work.pay(_STEPS_PER_PRODUCTION * (1 + len(found)), "the LALR parser of a grammar")
             return found
 
         def compute_includes_lookback(self) -> None:
             _compute_includes_and_lookback(self)
 
         def compute_lookaheads(self) -> None:
-            _compute_lookaheads(self)
+            _compute_lookaheads(self, limits)
 
         def compute_lalr1_states(self) -> None:
             """Let Lark raise the error if two reductions conflict."""
@@ -357,7 +358,7 @@ def _compute_includes_and_lookback(analyzer: Any) -> None:
                 analyzer.lookback[place].add((at, complete[at][rule]))
 
 
-def _compute_lookaheads(analyzer: Any) -> None:
+def _compute_lookaheads(analyzer: Any, limits: Limits) -> None:
     """Do what Lark's analyzer does, without a set of terminals for each way to a reduction."""
     from lark.exceptions import GrammarError
 
@@ -377,10 +378,8 @@ def _compute_lookaheads(analyzer: Any) -> None:
     for place, reductions in analyzer.lookback.items():
         for reduction in reductions:
             found[reduction] = found.get(reduction, 0) | following[place]
-    if sum(bin(bits).count("1") for bits in found.values()) > _MAX_LOOKAHEADS:
-        raise LimitExceeded(
-            "states", _MAX_LOOKAHEADS, "what the LALR parser of a grammar expects", is_fixed=True
-        )
+    lookaheads = sum(bin(bits).count("1") for bits in found.values())
+    Work(limits.work).pay(_STEPS_PER_LOOKAHEAD * lookaheads, "what the LALR parser of a grammar expects")
     for (state, rule), bits in found.items():
         for terminal in terminals.values(bits):
             state.lookaheads[terminal].add(rule)

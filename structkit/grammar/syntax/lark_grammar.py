@@ -359,8 +359,9 @@ class LarkGrammar:
             raise self._errors.without_text(options.start, lark.rules)
         try:
             always = () if options.indenter is None else (options.indenter.newline,)
+            contextual = lark.options.lexer == "contextual"
             return ParserTable(
-                lark, options.start, contextual=lark.options.lexer == "contextual", always_accepted=always
+                lark, options.start, self.limits, contextual=contextual, always_accepted=always
             )
         except _lark_errors() as error:
             raise self._errors.of_lark(error) from None
