@@ -58,9 +58,11 @@ def _make_old(made: int) -> None:
     Args:
         made: The number of young objects.
     """
+    if gc.get_freeze_count():  # to unfreeze what a caller froze would let the collector traverse it again
+        gc.collect(1)  # traverses only objects that are not old
+        return
     _untraversed[0] += made
-    # To unfreeze objects that a caller froze would let the collector traverse them again.
-    if gc.get_freeze_count() or _untraversed[0] > _MAX_UNTRAVERSED:
+    if _untraversed[0] > _MAX_UNTRAVERSED:
         _untraversed[0] = 0
         gc.collect()
     else:
