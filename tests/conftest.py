@@ -59,6 +59,7 @@ gc.disable()  # until the tests are collected, none of which is garbage
 
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
+from hypothesis.internal.conjecture import providers  # noqa: E402
 
 from structkit.trace import text  # noqa: E402
 from tests.bar import Bar  # noqa: E402
@@ -93,6 +94,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # The default run has the same cases each time, so that none fails by chance; `--all` looks for new ones.
     if os.environ.get("CI") or not os.environ.get("STRUCTKIT_ALL"):
         profile = settings(profile, derandomize=True, print_blob=True)
+        # Otherwise it draws constants from the sources that a process has imported, and reads all of them for 3 s.
+        providers.is_local_module_file = lambda path: False  # type: ignore[attr-defined]
     settings.register_profile("chosen", profile)
     settings.load_profile("chosen")
     if sys.stdout.isatty() and config.option.verbose <= 0 and not hasattr(config, "workerinput"):
