@@ -23,6 +23,7 @@ class ReferenceCursor:
     def __init__(self, automaton: Automaton, vocabulary: Vocabulary) -> None:
         self.automaton = automaton
         self.vocabulary = vocabulary
+        self._reader = Reader(automaton)
         self.past = [(automaton.start_frames(), b"")]
 
     @property
@@ -33,8 +34,12 @@ class ReferenceCursor:
     def fill_mask(self, out: NDArray[np.uint32]) -> None:
         """Write the mask of the tokens that may come next, including end tokens; see `Cursor.fill_mask`."""
         allowed = np.zeros(32 * self.vocabulary.mask_words, bool)
+        after = {b"": self.past[-1]}  # tokens have common beginnings
         for token_id, token in enumerate(self.vocabulary.tokens):
-            allowed[token_id] = bool(token) and self._reads(token)
+            for end in range(1, len(token or b"") + 1):
+                if (text := token[:end]) not in after:
+                    after[text] = self._reader.read(*after[text[:-1]], text[-1:])
+            allowed[token_id] = bool(token) and bool(after[token][0])
         allowed[list(self.vocabulary.eos_token_ids)] = self.can_end
         out[:] = np.packbits(allowed, bitorder="little").view(np.uint32)
 
@@ -44,7 +49,7 @@ class ReferenceCursor:
         Raises:
             TokenRejected: The token is not allowed.
         """
-        after = Reader(self.automaton).read(*self.past[-1], self.vocabulary.tokens[token_id])
+        after = self._reader.read(*self.past[-1], self.vocabulary.tokens[token_id])
         if not after[0]:
             raise TokenRejected(
                 token_id, f"token {token_id} is not allowed", place=f"token {len(self.past) - 1}"
@@ -54,6 +59,3 @@ class ReferenceCursor:
     def rollback(self, n: int) -> None:
         """Remove the last `n` tokens."""
         del self.past[len(self.past) - n :]
-
-    def _reads(self, token: bytes) -> bool:
-        return bool(Reader(self.automaton).read(*self.past[-1], token)[0])

@@ -83,7 +83,7 @@ def test_counts_of_keys_in_any_order_have_no_dead_end(declared: int, other: obje
     vocabulary = byte_vocabulary()
     mask = np.zeros(vocabulary.mask_words, np.uint32)
     properties = {name: {"type": "null"} for name in "abc"[:declared]}
-    for least, most in [(0, 2), (2, 2), (3, 3), (0, 3), (1, 4), (4, 5), (5, None)]:
+    for least, most in [(0, 2), (2, 2), (1, 4), (5, None), (3, 3), (0, 3), (4, 5)][: cases(4, of=7)]:
         if other is False and least > declared:
             continue
         schema: dict[str, object] = {

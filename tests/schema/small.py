@@ -178,10 +178,11 @@ def differences(schema: Mapping[str, object], order: Order) -> list[str] | None:
     except (SchemaError, LimitExceeded):
         return None
     validator = Draft202012Validator(schema)
+    reader = automaton and Reader(automaton)
     found: dict[str, tuple[bool, bool]] = {}
     for value in VALUES:
         text = json.dumps(value)
-        accepted = automaton is not None and Reader(automaton).accepts(text.encode())
+        accepted = reader is not None and reader.accepts(text.encode())
         name = json.dumps(value, sort_keys=True)
         valid, before = found.get(name, (None, False))
         found[name] = validator.is_valid(value) if valid is None else valid, before or accepted

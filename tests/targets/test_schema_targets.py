@@ -105,6 +105,7 @@ def test_masks_in_any_order_equal_brute_force() -> None:
     vocabulary = testing.small_vocabulary()
     guide = sk.compile({**OPEN, "additionalProperties": False}, vocabulary, order="any", cache=False)
     automaton = guide.automaton
+    reader = Reader(automaton)
     for text in (b"{", b'{"', b'{"a": 1, "', b'{"b": true, "a": 3', b'{"a": 1, "c": [{"x": ', b'{"c": [], "'):
         cursor = guide.cursor()
         for token in vocabulary.tokenize(text):
@@ -112,7 +113,7 @@ def test_masks_in_any_order_equal_brute_force() -> None:
         out = cursor_mask(cursor)
         for token, piece in enumerate(vocabulary.tokens):
             if piece:
-                frames, _ = Reader(automaton).read(automaton.start_frames(), b"", text + piece)
+                frames, _ = reader.read(automaton.start_frames(), b"", text + piece)
                 assert (token in out) == bool(frames), (text, piece)
 
 

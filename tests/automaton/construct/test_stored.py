@@ -96,7 +96,7 @@ def test_a_stored_automaton_with_lengths_has_the_texts_with_these_lengths(name: 
         pytest.skip("python -m structkit.build_kernels builds them")
     texts = [f'{FORMAT_EXAMPLES[name]}"'.encode(), *_texts(every, 100)]
     assert sum(every.accepts_each(texts)) > 50
-    for low, high in ((0, 20), (11, None), (6, 9), (12, 300), (0, 10_000)):
+    for low, high in ((0, 20), (11, None), (6, 9), (12, 300), (0, 10_000))[: cases(3, of=5)]:
         found = FORMATS.get(name, Limits(), low, high)
         assert found is not None and found is FORMATS.get(name, Limits(), low, high)
         fits = [
