@@ -187,6 +187,7 @@ from structkit.testing import RandomModel
 model = RandomModel(1)
 options = {"max_tokens": 100_000, "include_schema": False}
 sk.extract(model, "x", bool)
+sk.extract_many(model, ["x"] * 40, Annotated[list[str], MinLen(2)], max_tokens=50)  # loads what is loaded once
 try:
     print("ready", flush=True)
     sk.extract_many(model, ["x"] * 40, Annotated[list[str], MinLen(5_000)], **options)

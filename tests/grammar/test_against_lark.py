@@ -158,7 +158,7 @@ def test_back_references(grammar: str, parser: Parser, lexer: Lexer) -> None:
 )
 def test_beginnings_of_a_match_that_are_matched_alone(pattern: str) -> None:
     """`dynamic_complete` cuts a match off at each character, and a lookahead sees the text up to there."""
-    for rest in ('"bc"', "/[abc]+/", '"b" A', "A A", '"c"* A?'):
+    for rest in ('"bc"', "/[abc]+/", '"b" A', "A A", '"c"* A?')[: cases(3, of=5)]:
         grammar = f"start: A {rest}\nA: /{pattern}/"
         lark = Lark(grammar, lexer="dynamic_complete", ambiguity="forest")
         automaton = link(GrammarSource(grammar, options=LarkOptions(lexer="dynamic_complete")).rules)
@@ -180,7 +180,7 @@ def test_lark_joins_the_patterns_of_a_lexer(pattern: str, message: str) -> None:
 
 @pytest.mark.long(every=3)
 @pytest.mark.parametrize("lexer", ["dynamic", "dynamic_complete"])
-@pytest.mark.parametrize("seed", range(1140, 1140 + cases(10, of=300)))
+@pytest.mark.parametrize("seed", range(1140, 1140 + cases(7, of=300)))
 def test_prefixes(seed: int, lexer: Lexer) -> None:
     """Exactly the beginnings of texts of Lark are read."""
     text = random_grammar(random.Random(seed))

@@ -53,7 +53,7 @@ def match(automata: list[TerminalAutomaton], never: frozenset[Running], text: st
 
 
 @pytest.mark.long(every=4)
-@pytest.mark.parametrize("seed", range(cases(8, of=200)))
+@pytest.mark.parametrize("seed", range(cases(5, of=200)))
 def test_threads_match_where_those_in_their_place_do(seed: int) -> None:
     source = random.Random(seed)
     automata = [build_terminal(read_pattern(pattern)) for pattern in PATTERNS]

@@ -97,7 +97,7 @@ def test_no_mask_leads_to_a_dead_end(name: str, budget: int) -> None:
     lark = Lark(text, parser="lalr", postlex=postlex)
     draw = random.Random(budget)
     mask = np.zeros(_V.mask_words, np.uint32)
-    for _ in range(40):
+    for _ in range(cases(20, of=40)):
         cursor, written = guide.cursor(), b""
         for remaining in range(budget, -1, -1):
             cursor.fill_mask(mask, remaining)

@@ -107,7 +107,7 @@ def test_guides_are_compiled_shared_and_dropped_by_eight_threads(
 
     def work(number: int) -> None:
         chance = random.Random(number)
-        for _ in range(cases(10, of=200)):
+        for _ in range(cases(6, of=200)):
             at = chance.randrange(len(targets))
             if chance.random() < 0.5:
                 shared[at] = sk.compile(targets[at], V, cache=chance.random() < 0.5)

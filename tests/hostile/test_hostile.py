@@ -20,7 +20,7 @@ probe = pytest.importorskip("tests.hostile.probe", exc_type=ImportError)
 
 VOCABULARY = small_vocabulary()
 
-_SAMPLE = [case for case in CASES if f"{case.kind}: {case.name}" not in BEYOND][:: 5 if ALL else 25]
+_SAMPLE = [case for case in CASES if f"{case.kind}: {case.name}" not in BEYOND][:: 5 if ALL else 50]
 
 
 @pytest.mark.long(every=3)

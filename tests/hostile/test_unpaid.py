@@ -44,8 +44,15 @@ class Lines:
     """
 
     def __init__(self) -> None:
-        self.most: Counter[CodeType] = Counter()
-        self._now: Counter[CodeType] = Counter()
+        self._most: Counter[int] = Counter()
+        self._now: Counter[int] = Counter()
+        self._codes: dict[
+            int, CodeType
+        ] = {}  # by identity: the hash of code is computed from its bytes each time
+
+    @property
+    def most(self) -> Counter[CodeType]:
+        return Counter({self._codes[key]: count for key, count in self._most.items()})
 
     def trace(self, frame: FrameType, event: str, argument: object) -> Any:
         code = frame.f_code
@@ -54,16 +61,17 @@ class Lines:
         if code.co_name in PAYING:
             self.pay()
             return None
+        self._codes[id(code)] = code
         return self._line
 
     def pay(self) -> None:
-        if self._now.total() > self.most.total():
-            self.most = self._now
+        if self._now.total() > self._most.total():
+            self._most = self._now
         self._now = Counter()
 
     def _line(self, frame: FrameType, event: str, argument: object) -> Any:
         if event == "line":
-            self._now[frame.f_code] += 1
+            self._now[id(frame.f_code)] += 1
         return self._line
 
 

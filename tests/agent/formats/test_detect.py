@@ -235,7 +235,7 @@ def test_events_contain_the_calls_as_json(real: TransformersModel, form: Format)
 @pytest.mark.parametrize("parallel", [1, 3])
 def test_random_logits_write_no_malformed_call(real: TransformersModel, form: Format, parallel: int) -> None:
     calls = 0
-    for seed in range(12):
+    for seed in range(cases(8, of=12)):
         agent = sk.Agent(
             Noise(seed, real),
             tools=[visit, sk.tool(now, max_calls=2)],

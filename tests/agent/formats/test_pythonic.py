@@ -209,7 +209,7 @@ def test_a_suspended_run_continues_in_every_style(name: Any, whitespace: Any) ->
         max_tokens=400,
         on_limit="answer",
     )
-    assert sum(len(result.calls) for result in random_runs(agent, n=9)) > 3
+    assert sum(len(result.calls) for result in random_runs(agent, n=cases(6, of=9))) > 3
 
 
 def test_a_dict_of_arguments_is_read_like_json() -> None:

@@ -14,7 +14,7 @@ from structkit.regex.nodes import Rules
 from structkit.regex.print import format_regex
 from structkit.schema.ir.keywords import STR_METHODS
 from structkit.schema.ir.nodes import Format
-from tests.shared import cases
+from tests.shared import ALL, cases
 
 SAMPLES = cases(5_000, of=100_000)
 
@@ -43,7 +43,7 @@ def _pattern(method: str, *, negate: bool = False) -> re.Pattern[str]:
     return re.compile(format_regex(Rules(language(given), {})))
 
 
-@pytest.mark.parametrize("step", [20, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("step", [20, pytest.param(1 if ALL else 3, marks=pytest.mark.long)])
 @pytest.mark.parametrize("method", STR_METHODS)
 def test_texts_of_one_character(method: str, step: int, kinds: list[str]) -> None:
     pattern, expected = _pattern(method), getattr(str, method)

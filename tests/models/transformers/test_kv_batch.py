@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch", reason="needs torch")
 transformers = pytest.importorskip("transformers", reason="needs transformers")
 
 from structkit.models.transformers.kv_batch import TransformersBatch, can_batch  # noqa: E402
+from tests.shared import cases  # noqa: E402
 
 SHAPE = {"vocab_size": 100, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
 SHAPE |= {"num_key_value_heads": 2, "intermediate_size": 48, "max_position_embeddings": 128}
@@ -71,7 +72,7 @@ def one_thread() -> Iterator[None]:
 def test_a_row_equals_an_individual_sequence(kind: str) -> None:
     owner = _Owner(kind, **ARCHITECTURES[kind])
     assert can_batch(owner.model)
-    for seed in range(3):
+    for seed in range(cases(2, of=3)):
         walk(owner.batch, owner.expected_logits, seed)
 
 

@@ -297,7 +297,7 @@ def test_class_operators_of_rust_are_rejected(pattern: str) -> None:
 def test_adversarial_patterns_are_rejected() -> None:
     with pytest.raises(LimitExceeded, match="pattern_length=10000"):
         parse("a" * 10_001, search=True, unicode=True)
-    for pattern in ("(?:a|^|$)*" * 900, "(" * 40 + "a|^|$" + "|b)*" * 40):
+    for pattern in ("(?:a|^|$)*" * 400, "(" * 40 + "a|^|$" + "|b)*" * 40):
         with pytest.raises(PatternError, match="too many anchors"):
             parse(pattern, search=True, unicode=True)
     assert parse("a{1000000}", search=False, unicode=True) == Repeat(LiteralText("a"), 1_000_000, 1_000_000)

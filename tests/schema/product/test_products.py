@@ -116,7 +116,7 @@ def accepts(reader: Reader, value: object) -> bool:
 
 
 @pytest.mark.long
-@settings(max_examples=cases(12, of=1_500), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(8, of=1_500), deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas, st.booleans())
 def test_products_accept_what_jsonschema_does(schema: dict[str, object], makes_products: bool) -> None:
     validator = jsonschema.Draft202012Validator(schema)

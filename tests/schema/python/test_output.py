@@ -68,7 +68,7 @@ def test_pydantic_accepts_the_values_of_the_nodes(name: str, defaults: Literal["
     output: OutputType[object] = OutputType.of(SUPPORTED[name], policy=JsonStyle(defaults=defaults))
 
     @settings(
-        max_examples=cases(6, of=12), deadline=None, database=None, suppress_health_check=list(HealthCheck)
+        max_examples=cases(4, of=12), deadline=None, database=None, suppress_health_check=list(HealthCheck)
     )
     @given(st.data())
     def law(data: st.DataObject) -> None:
