@@ -74,9 +74,11 @@ async def bound_response(response: Response) -> None:
 
     A compressed reply fails as well: the request does not allow it, and a few bytes of it could become many.
     """
-    if "event-stream" in response.headers.get("content-type", ""):
-        return
     is_compressed = response.headers.get("content-encoding", "identity").lower() != "identity"
+    # As the client decides which replies it reads as events; a parameter can contain the word.
+    is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+    if is_stream and not is_compressed:
+        return
     response.stream = _bounded(cast("AsyncByteStream", response.stream), 0 if is_compressed else MAX_MESSAGE)
 
 

@@ -19,6 +19,7 @@ from structkit.mcp.endpoint import Endpoint, ProcessEndpoint
 
 if TYPE_CHECKING:
     from mcp import Client
+    from mcp.types import CallToolResult
     from mcp.types import Tool as ListedTool
 
 __all__ = ["Session", "error_message", "list_tools"]
@@ -30,6 +31,9 @@ _MAX_TOOLS = 1_000
 
 _MAX_PAGES = 100
 """Maximum number of pages of the list, against endless lists."""
+
+_LOST = "Connection closed"
+"""Message of the client's own error for a connection that ended."""
 
 _CLOSE_SECONDS = 15.0
 """Seconds for closing a connection; the client kills a subprocess after about 7 seconds."""
@@ -119,7 +123,8 @@ class Session:
                 raise ConnectionError("the connection is closed") from None
             raise
         except Exception as error:  # recorded and re-raised
-            is_lost = getattr(error, "code", None) == CONNECTION_CLOSED
+            # Servers have errors of their own with this code, which JSON-RPC leaves to them.
+            is_lost = getattr(error, "code", None) == CONNECTION_CLOSED and str(error) == _LOST
             if is_lost and isinstance(self._endpoint, ProcessEndpoint) and self.state == "open":
                 self.state = "gone"
             raise
@@ -150,6 +155,8 @@ class Session:
         self._loop_started.set()
         async with AsyncExitStack() as stack:
             client = await self._endpoint.connect(stack)
+            # The client validates results with `jsonschema` and `re`, which a pattern of the server can stall.
+            client.session.validate_tool_result = _accept_result  # type: ignore[method-assign]
             with self._lock:
                 self._client, self.state = client, "open"
             self._connected.set_result(None)
@@ -158,6 +165,10 @@ class Session:
             finally:
                 with self._lock:
                     self._client, self.state = None, "closed" if self._closing else "gone"
+
+
+async def _accept_result(name: str, result: CallToolResult) -> None:
+    """Accept a result, whatever output schema the server lists for the tool."""
 
 
 async def list_tools(client: Client) -> list[ListedTool]:

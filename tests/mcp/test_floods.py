@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 import gzip
 import sys
@@ -19,7 +20,7 @@ from structkit.mcp import bounds, connect
 pytest.importorskip("mcp.server.mcpserver", reason="the extra mcp is not installed")
 
 from mcp.server import Server
-from mcp.types import ListToolsResult, Tool
+from mcp.types import CallToolResult, ListToolsResult, Tool
 
 MAX = 1 << 16
 """The bound of these tests, in bytes."""
@@ -34,8 +35,16 @@ while True:
 
 PARTS = {
     "a reply": b" " * 4_000 + b"\n\n",
+    "a reply with a parameter": b" " * 4_000 + b"\n\n",
     "events": b": " + b"x" * 4_000 + b"\n\n",
     "a compressed reply": gzip.compress(b" " * 1_000_000),
+    "compressed events": gzip.compress((b": " + b"x" * 4_000 + b"\n\n") * 250),
+}
+
+TYPES = {
+    "events": "text/event-stream",
+    "compressed events": "text/event-stream",
+    "a reply with a parameter": "application/json; charset=event-stream",
 }
 
 
@@ -86,8 +95,8 @@ class Flooding(BaseHTTPRequestHandler):
         kind = type(self).kind
         self.rfile.read(int(self.headers["Content-Length"]))
         self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream" if "event" in kind else "application/json")
-        if kind == "a compressed reply":
+        self.send_header("Content-Type", TYPES.get(kind, "application/json"))
+        if "compressed" in kind:
             self.send_header("Content-Encoding", "gzip")
         self.end_headers()
         part = PARTS[kind]
@@ -122,7 +131,9 @@ def _flooding(flood: str) -> Iterator[tuple[str, type[Flooding]]]:
     ("kind", "said"),
     [
         ("a reply", "a reply of more than 65,536 bytes"),
+        ("a reply with a parameter", "a reply of more than 65,536 bytes"),
         ("a compressed reply", "a reply that is compressed without need"),
+        ("compressed events", "ended without a response"),
     ],
 )
 def test_a_url_that_sends_a_message_without_end(kind: str, said: str) -> None:
@@ -146,3 +157,24 @@ def test_a_long_description_is_truncated() -> None:
     with connect(cast("Any", Server("long", on_list_tools=listed)), max_characters=1_000) as server:
         [tool] = server.tools()
     assert tool.description == "x" * 1_000 + " ... (29000 more characters)"
+
+
+def test_a_result_is_not_matched_with_a_pattern_of_the_server() -> None:
+    """The regexes of Python need years for this pattern and a longer result, without releasing the interpreter."""
+    pattern = {"type": "string", "pattern": "^(a+)+$"}
+    tool = Tool(
+        name="a",
+        input_schema={"type": "object"},
+        output_schema={"type": "object", "properties": {"x": pattern}},
+    )
+
+    async def listed(context: object, params: object) -> ListToolsResult:
+        return ListToolsResult(tools=[tool])
+
+    async def called(context: object, params: object) -> CallToolResult:
+        return CallToolResult(content=[], structured_content={"x": "aab"})
+
+    server = Server("slow", on_list_tools=listed, on_call_tool=called)
+    with connect(cast("Any", server)) as connection:
+        [listed_tool] = connection.tools()
+        assert asyncio.run(cast("Any", listed_tool.function)()) == {"x": "aab"}

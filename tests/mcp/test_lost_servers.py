@@ -41,6 +41,34 @@ def test_a_server_that_exits_during_a_run() -> None:
             server.tools()
 
 
+REFUSING = """
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    answers = {
+        "initialize": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "a", "version": "1"},
+        },
+        "tools/list": {"tools": [{"name": "add", "inputSchema": {"type": "object"}}]},
+    }
+    if request.get("method") in answers:
+        answer = {"result": answers[request["method"]]}
+    else:
+        answer = {"error": {"code": -32000, "message": "no such row"}}
+    if "id" in request:
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **answer}), flush=True)
+"""
+
+
+def test_a_server_with_an_error_of_its_own_is_not_lost() -> None:
+    """JSON-RPC leaves -32000 to servers; the client has the same code for a connection that ended."""
+    with connect([sys.executable, "-IS", "-c", REFUSING]) as server:
+        result = agent_of(server, call("add"), call("add")).run("Go.")
+    assert [each.error for each in result.calls] == ["no such row"] * 2
+
+
 def test_a_server_behind_a_url_that_exits_during_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "_RECONNECT_SECONDS", 0.2)
     port = free_port()
