@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import threading
 import time
 import weakref
 from codecs import BOM_UTF8
@@ -202,11 +203,31 @@ class HttpClient:
     def _get(self, url: str) -> object:
         with (
             self._faults(),
-            self._lines.use() as line,
+            self._timed() as interrupt,
+            self._lines.use(interrupt) as line,
             line.client.stream("GET", url, extensions={"trace": line.trace}) as response,
         ):
             self._check(response, ())
             return _parse(self._read(response))
+
+    @contextmanager
+    def _timed(self) -> Generator[Interrupt, None, None]:
+        """Give an interrupt that ends a request after the timeout; that of the client begins again with each byte."""
+        import httpx2
+
+        interrupt = Interrupt()
+        timer = threading.Timer(self._timeout, interrupt.set)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield interrupt
+        except httpx2.HTTPError:
+            if not interrupt.event.is_set():
+                raise
+        finally:
+            timer.cancel()
+        if interrupt.event.is_set():  # a reply without a length ends as the connection does
+            raise httpx2.ReadTimeout("the timeout is over")
 
     def _objects(self, response: Response, secrets: Iterable[str], seconds: float) -> Iterator[Json]:
         """Yield the objects of an event stream, or the one object of a reply that is not a stream."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import logging
+import socket
 import threading
 import time
 import traceback
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -251,3 +253,23 @@ def test_no_key_and_no_prompt_in_errors_and_logs(caplog: pytest.LogCaptureFixtur
                 assert "Souza" not in shown
     assert "secret" not in caplog.text
     assert "Souza" not in caplog.text
+
+
+@pytest.mark.parametrize("start", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"], ids=["head", "body"])
+def test_connecting_to_a_server_that_sends_one_byte_at_a_time_ends(start: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                connection.sendall(start)
+                for _ in range(2_000):
+                    connection.sendall(b" ")
+                    time.sleep(0.01)
+
+        thread = threading.Thread(target=drip, daemon=True)
+        thread.start()
+        with pytest.raises(ModelError, match="did not answer within 0.2 s"):
+            sk.connect(f"http://127.0.0.1:{server.getsockname()[1]}/v1", timeout=0.2)
+        thread.join(20)
+        assert not thread.is_alive(), "the connection is closed"
