@@ -81,6 +81,7 @@ def serve(arguments: argparse.Namespace) -> tuple[str, int]:
             host=arguments.host,
             port=arguments.port,
             access_log=False,
+            http="h11",  # httptools, which uvicorn prefers if it is installed, has no bound on headers
             h11_max_incomplete_event_size=_MAX_HEADERS,
             # uvicorn counts idle connections, too, and its 503 is plain text: that of the application comes first.
             limit_concurrency=2 * config.max_requests,

@@ -74,6 +74,7 @@ def test_the_arguments_are_settings(
     assert "anyone may use the model" not in capsys.readouterr().err
     [(_, options), _] = started
     assert (options["host"], options["port"], options["limit_concurrency"]) == ("0.0.0.0", 0, 160)
+    assert options["http"] == "h11", "the protocol that bounds headers, whatever else is installed"
 
 
 _ARENAS = """
