@@ -29,6 +29,7 @@ __all__ = [
     "exceeds_size",
     "has_distinct",
     "has_text",
+    "inlined",
     "is_recursive",
     "map_children",
     "referenced_rules",
@@ -90,6 +91,31 @@ def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
             return Network(size, tuple((source, change(each), target) for source, each, target in moves))
         case _:
             return node
+
+
+def inlined(node: Node, rules: Mapping[str, Node]) -> Node | None:
+    """Return a node with its rules in place of their calls; `None` if one is recursive or not among `rules`.
+
+    >>> inlined(Repeat(RuleRef("a")), {"a": RuleRef("b"), "b": LiteralText("1")})
+    Repeat(part=LiteralText(value='1'), min_count=0, max_count=None)
+    >>> inlined(RuleRef("a"), {"a": Repeat(RuleRef("a"))})
+    """
+    open_rules: list[str] = []
+
+    def change(part: Node) -> Node:
+        if not isinstance(part, RuleRef):
+            return map_children(part, change)
+        if part.rule in open_rules or part.rule not in rules:
+            raise LookupError
+        open_rules.append(part.rule)
+        body = change(rules[part.rule])
+        open_rules.pop()
+        return body
+
+    try:
+        return change(node)
+    except LookupError:
+        return None
 
 
 def exceeds_size(node: Node, count: int) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from functools import partial
 from typing import Protocol
 
-from structkit.lowering.containers.contains import contains_items, prefix_items
-from structkit.lowering.containers.distinct_prefix import distinct_prefix
+from structkit.lowering.containers.contains import contains_demands, contains_items, prefix_items
+from structkit.lowering.containers.distinct_prefix import Demand, Item, distinct_prefix, texts_of
 from structkit.regex.nodes import (
     EMPTY,
     NEVER,
@@ -17,8 +19,9 @@ from structkit.regex.nodes import (
     SeparatedList,
     seq,
 )
-from structkit.regex.walk import exceeds_size
-from structkit.schema.ir.nodes import Array, Schema
+from structkit.regex.walk import exceeds_size, inlined
+from structkit.schema.algebra.membership import contains_value
+from structkit.schema.ir.nodes import Array, Boolean, Const, Integer, Null, Number, Ref, Schema, String, Union
 
 __all__ = ["MAX_INLINE_NODES", "ArrayLowerer"]
 
@@ -33,6 +36,8 @@ class ArrayLowering(Protocol):
     canonical: bool
     overlapping: bool
     comma: str
+    definitions: Mapping[str, Schema]
+    rules: dict[str, Node]
 
     def node(self, schema: Schema, path: str) -> Node:
         """Lower one schema."""
@@ -81,9 +86,10 @@ class ArrayLowerer:
             inside = SeparatedList((ListPart(items, min_count, max_count),), comma)
         prefix = prefix[:max_items]
         chosen: Node | None = None
-        if schema.unique_items:
-            same = None if schema.contains else items
-            chosen = distinct_prefix(prefix, same, min_count, inside, schema.min_items, comma=comma)
+        if schema.unique_items and prefix:
+            given = [self._prefix_item(*each) for each in zip(prefix, schema.prefix, strict=False)]
+            demands = self._demands(schema, path, items, min_count)
+            chosen = distinct_prefix(given, demands, inside, schema.min_items, comma=comma, path=path)
         if chosen is None:
             chosen = prefix_items(prefix, inside, schema.min_items, comma=comma, rule=rule, path=path)
         array = seq("[", chosen, "]")
@@ -99,6 +105,24 @@ class ArrayLowerer:
         lowering.canonical = outer
         return Distinct(node) if schema.unique_items and node is not NEVER else node
 
+    def _prefix_item(self, node: Node, schema: Schema) -> Item:
+        """Return an item of a prefix of unique items."""
+        while isinstance(schema, Ref):
+            schema = self._lowering.definitions[schema.name]
+        target, rules = schema, self._lowering.rules
+        return Item(
+            node,
+            lambda text: contains_value(target, json.loads(text)) is not False,
+            lambda: inlined(node.node, rules) if isinstance(node, Distinct) and _is_scalar(target) else None,
+        )
+
+    def _demands(self, schema: Array, path: str, items: Node, min_count: int) -> list[Demand]:
+        """Return what the items after a prefix need."""
+        if schema.contains:
+            return contains_demands(schema, partial(self._contains_item, schema, path), min_count)
+        texts = texts_of(items, min_count + len(schema.prefix)) if min_count else None
+        return [] if texts is None else [Demand(texts, min_count)]
+
     def _contains_item(self, schema: Array, path: str, item: Schema) -> Node:
         """Lower one item of an array with `contains`; a large item becomes a rule, because it is copied."""
         lowering = self._lowering
@@ -107,3 +131,10 @@ class ArrayLowerer:
         lowering.overlapping = outer
         is_rule = not schema.unique_items and exceeds_size(node, MAX_INLINE_NODES)
         return lowering.rule(node, f"{path}[]") if is_rule else node
+
+
+def _is_scalar(schema: Schema) -> bool:
+    """Return whether all values are scalars, whose language is regular."""
+    if isinstance(schema, Union):
+        return all(map(_is_scalar, schema.branches))
+    return isinstance(schema, (Boolean, Const, Integer, Null, Number, String))

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial, reduce
-from itertools import permutations
+from itertools import combinations, permutations
 from math import inf
 from typing import TypeAlias, TypeVar
 
 from structkit.errors import UnsupportedKeyword
-from structkit.lowering.containers.distinct_prefix import texts_of
+from structkit.lowering.containers.distinct_prefix import Demand, texts_of
 from structkit.regex.nodes import (
     EMPTY,
     NEVER,
     CharClass,
     Choice,
+    Distinct,
     Intersection,
     ListPart,
     LiteralText,
@@ -27,7 +28,7 @@ from structkit.regex.nodes import (
 )
 from structkit.schema.ir.nodes import Array, Contains, Schema
 
-__all__ = ["contains_items", "interleave", "prefix_items"]
+__all__ = ["contains_demands", "contains_items", "interleave", "prefix_items"]
 
 State = TypeVar("State", bound=Hashable)
 
@@ -135,6 +136,40 @@ def contains_items(
     return _bounded(
         match, other, first, min_count, max_count, comma=comma, rule=rule, path=path, started=started
     )
+
+
+def contains_demands(schema: Array, item: Callable[[Schema], Node], min_count: int) -> list[Demand]:
+    """Return what the items after the prefix of an array of unique items with `contains` need.
+
+    Args:
+        schema: The array.
+        item: Lowers one item.
+        min_count: Minimum number of items after the prefix.
+    """
+    first = schema.contains[0]
+    matching = [item(each.matching) for each in schema.contains]
+    other = item(schema.items if first.max_count is None else first.others)
+    # Different items match different constraints, so those of any subset need as many items.
+    needed = [
+        (subset, first.min_count if len(matching) == 1 else size)
+        for size in range(1, len(matching) + 1)
+        for subset in combinations(matching, size)
+    ]
+    needed.append(((*matching, other), min_count))
+    if first.max_count is not None:
+        needed.append(((other,), min_count - first.max_count))
+    most = len(schema.prefix)
+    found = [
+        (
+            texts_of(
+                choice(each.node if isinstance(each, Distinct) else each for each in nodes), most + count
+            ),
+            count,
+        )
+        for nodes, count in needed
+        if count > 0
+    ]
+    return [Demand(texts, count) for texts, count in found if texts is not None]
 
 
 def interleave(
