@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from itertools import product
+from itertools import chain, permutations, product
 from unittest.mock import patch
 
 import pytest
@@ -14,10 +14,16 @@ from structkit.automaton.construct import thompson
 from structkit.automaton.construct.compile_rule import nfa_of, regular_dfa, rule_dfa
 from structkit.automaton.construct.nfa import Nfa
 from structkit.automaton.core.dfa import intersection
+from structkit.automaton.link import link
+from structkit.automaton.runtime.reader import Reader
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
 from structkit.regex.nodes import (
     EMPTY,
+    AnyOrder,
+    AnyOrderEntry,
+    CharClass,
+    Distinct,
     ListPart,
     LiteralText,
     Network,
@@ -111,3 +117,28 @@ def test_a_list_has_the_parts_in_their_numbers_with_separators_between(seed: int
             )
             assert accepts(", ".join(letters).encode()) == (is_sorted and fits), (parts, letters)
     assert not accepts(b"a, ") and not accepts(b", a") and not accepts(b"a,b")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_entries_in_any_order_are_counted_and_occur_once(seed: int) -> None:
+    """Compared with all sequences of up to four entries; with a maximum, all entries count."""
+    choose = random.Random(seed)
+    keys: list[Node] = [LiteralText("a"), LiteralText("b"), CharClass(((0x63, 0x64),))]  # the last is c or d
+    most = choose.choice([None, 1, 2, 3])
+    counted = [most is not None or choose.random() < 0.5 for _ in keys]
+    entries = zip(keys, counted, strict=True)
+    least = choose.randrange(1 + (3 if most is None else most))
+    node = AnyOrder(
+        tuple(AnyOrderEntry(Distinct(key), LiteralText("="), counts) for key, counts in entries),
+        ", ",
+        least,
+        most,
+    )
+    reader = Reader(link(Rules(RuleRef("all"), {"all": Seq((LiteralText("{"), node, LiteralText("}")))})))
+    counts_of = dict(zip("abcd", [*counted, counted[-1]], strict=True))
+    for letters in chain(*(permutations("abcd", size) for size in range(5)), ["aa", "cc", "aba"]):
+        number = sum(counts_of[letter] for letter in letters)
+        fits = least <= number and (most is None or number <= most) and len({*letters}) == len(letters)
+        text = "{" + ", ".join(f"{letter}=" for letter in letters) + "}"
+        assert reader.accepts(text.encode()) == fits, (node, text)
+    assert not reader.accepts(b"{a=, }") and not reader.accepts(b"{, a=}")

@@ -11,6 +11,7 @@ from annotated_types import Len
 
 import structkit as sk
 from structkit.errors import ModelError
+from structkit.models.servers.listing import no_model
 from structkit.testing import RandomModel
 from tests.models.servers.fake import KINDS, MODEL, error, serve
 
@@ -134,6 +135,15 @@ def test_the_only_model_is_used_and_others_are_listed() -> None:
             sk.connect(server.url, "huge")
         assert sk.extract(sk.connect(server.url, "large"), "one", Person) == {"a": 1}
         assert server.requests[0]["model"] == "large"
+
+
+def test_a_message_lists_twenty_models_and_counts_the_others() -> None:
+    for count in (1, 19, 20, 21, 30):
+        names = [f"m{number}" for number in range(count)]
+        listed = ", ".join(map(repr, names[:20])) + (f" and {count - 20} more" if count > 20 else "")
+        assert no_model("x" * 9, names) == f"the server does not have the model 'xxxxxxxxx'; it has {listed}"
+    assert no_model("x", ["y" * 81]).endswith(f"it has '{'y' * 80}'")
+    assert no_model("x", []).endswith("; is the address that of the API, and the name right?")
 
 
 def test_a_model_that_only_the_request_finds_missing() -> None:

@@ -12,11 +12,13 @@ from pydantic import (
     AwareDatetime,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     NaiveDatetime,
     TypeAdapter,
     ValidationError,
     create_model,
 )
+from pydantic_core import CoreSchema
 
 import structkit as sk
 from structkit.testing import byte_vocabulary
@@ -52,6 +54,33 @@ def test_datetimes_are_those_of_pydantic_or_fewer_offsets(base: Any, bound: dt.d
         found = _accepts(guide, text)
         assert found <= is_valid, text
         assert found == is_valid or zone not in ("", "Z"), text
+
+
+class _Offset:
+    """A datetime must have this offset in seconds."""
+
+    def __init__(self, seconds: int) -> None:
+        self.seconds = seconds
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        return {**schema, "tz_constraint": self.seconds}  # type: ignore[typeddict-unknown-key]
+
+
+@pytest.mark.parametrize("bounds", [{}, {"ge": INSTANT}], ids=["any", "bounded"])
+@pytest.mark.parametrize("seconds", [0, 7200, -1800])
+def test_datetimes_of_an_offset_are_those_of_pydantic(seconds: int, bounds: dict[str, dt.datetime]) -> None:
+    target = Annotated[dt.datetime, _Offset(seconds), Field(**bounds)]  # type: ignore[arg-type]
+    guide, adapter = sk.compile(target, V, cache=False), TypeAdapter(target)
+    own = {0: "Z", 7200: "+02:00", -1800: "-00:30"}[seconds]
+    for day, hour, zone in product(("2019-12-31", "2020-01-01"), range(0, 24, 2), ZONES):
+        text = f'"{day}T{hour:02}:00:00{zone}"'
+        try:
+            adapter.validate_json(text)
+            is_valid = True
+        except ValidationError:
+            is_valid = False
+        assert _accepts(guide, text) == is_valid and is_valid <= (zone == own), text
 
 
 @pytest.mark.parametrize("form", ["float", "iso8601"])
