@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ torch = pytest.importorskip("torch", reason="needs torch")
 transformers = pytest.importorskip("transformers", reason="needs transformers")
 pytest.importorskip("tokenizers", reason="needs tokenizers")
 
-from structkit.models.transformers.forward import forward_parameters, is_compiled  # noqa: E402
+from structkit.models.transformers.forward import forward_parameters, input_device, is_compiled  # noqa: E402
 from structkit.models.transformers.model import TransformersModel, from_transformers  # noqa: E402
 from tests.models.tiny import byte_level  # noqa: E402
 from tests.shared import ALL  # noqa: E402
@@ -54,6 +55,14 @@ def folder(tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def texts(model: TransformersModel) -> list[str]:
     """Return the values of prompts of different lengths, in one batch."""
     return sk.extract_many(model, PROMPTS, TARGET, batch_size=3, progress=False)
+
+
+@pytest.mark.parametrize(("device", "expected"), [("cpu", "cpu"), ("meta", "cpu"), ("cuda:1", "cuda:1")])
+def test_token_ids_are_where_the_embeddings_are_or_on_the_cpu(device: str, expected: str) -> None:
+    """Embeddings that `device_map` keeps on a disk are on the device `meta`, which computes nothing."""
+    embeddings = SimpleNamespace(weight=SimpleNamespace(device=torch.device(device)))
+    model = SimpleNamespace(get_input_embeddings=lambda: embeddings)
+    assert input_device(model) == torch.device(expected)  # type: ignore[arg-type]
 
 
 def test_both_names_of_the_precision(folder: Path) -> None:
