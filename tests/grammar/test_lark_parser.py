@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from lark import Lark, lexer
+from lark import Lark, Tree, lexer
 
 from structkit.errors import GrammarError
 from structkit.grammar.syntax.lark_grammar import LarkGrammar, LarkOptions
-from structkit.grammar.syntax.lark_parser import without_interegular
+from structkit.grammar.syntax.lark_parser import _needed, without_interegular
 
 
 def test_lark_compares_no_terminals_with_interegular() -> None:
@@ -36,6 +36,12 @@ def test_only_what_is_imported_is_read_of_the_grammars_of_lark(text: str) -> Non
     expected = definitions(Lark(text, parser="earley", lexer="dynamic"))
     for _ in range(2):  # what was read is kept
         assert definitions(LarkGrammar(text, None, LarkOptions()).lark) == expected
+
+
+@pytest.mark.parametrize("statement", ["override", "extend"])
+def test_a_grammar_that_changes_what_it_imports_is_read_whole(statement: str) -> None:
+    tree = Tree("start", [Tree("term", ["A"]), Tree(statement, [])])
+    assert _needed(tree, ()) is tree and _needed(Tree("start", tree.children[:1]), ()).children == []
 
 
 def test_an_unknown_name_of_a_grammar_of_lark() -> None:

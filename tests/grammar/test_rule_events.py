@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 import structkit as sk
 from structkit.automaton.link import link
+from structkit.grammar.incremental import Boundary, History
 from structkit.grammar.read import GrammarSource
 from structkit.grammar.syntax.lark_grammar import LarkOptions, Lexer
 from structkit.regex.nodes import EMPTY, Rules
@@ -204,3 +205,36 @@ def check_what_is_certain(source: GrammarSource, reader: RuleReader, text: str) 
         ]
         assert rules[: len(certain)] == certain, text
         assert [each[:2] for each in reader.boundaries(is_whole=True)[0]] == rules, text
+
+
+def _history(choose: random.Random) -> History:
+    """Return a history with a few boundaries, in their order."""
+    places = sorted(choose.choices(range(4), k=choose.randrange(4)))
+    known = tuple(Boundary(choose.choice("ab"), at, choose.random() < 0.5) for at in places)
+    return History(known, choose.choice((None, None, 4, 5)))
+
+
+def test_histories_are_joined_up_to_what_is_unknown() -> None:
+    choose = random.Random(1)
+    for _ in range(300):
+        one, two, three = _history(choose), _history(choose), _history(choose)
+        assert one.then(two).then(three) == one.then(two.then(three))
+        assert one.then(History()) == History().then(one) == one
+        ends_known = one.unknown_from is None
+        expected = History(one.boundaries + two.boundaries, two.unknown_from) if ends_known else one
+        assert one.then(two) == expected
+
+
+def test_what_two_histories_have_in_common_holds_for_both() -> None:
+    choose = random.Random(2)
+    for _ in range(300):
+        one, two = _history(choose), _history(choose)
+        both = one.common(two)
+        assert both == two.common(one) and one.common(one) == one
+        assert one == two or both.unknown_from is not None
+        for each in (one, two):
+            known = len(both.boundaries)
+            assert each.boundaries[:known] == both.boundaries
+            later = [boundary.at for boundary in each.boundaries[known:]]
+            later += [] if each.unknown_from is None else [each.unknown_from]
+            assert all(both.unknown_from is not None and both.unknown_from <= at for at in later)

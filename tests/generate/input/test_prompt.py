@@ -115,7 +115,13 @@ def test_control_tokens_without_decode_are_shown_as_ids() -> None:
 def test_arguments_of_the_wrong_kind_raise() -> None:
     with pytest.raises(sk.GenerationError, match="the prompt is not Unicode"):
         sk.extract(RandomModel(), "\ud800", int)
-    for call in (sk.extract, sk.generate, sk.classify, lambda *args: list(sk.stream(*args))):
+    for call in (
+        sk.extract,
+        sk.generate,
+        sk.classify,
+        lambda *args: list(sk.stream(*args)),
+        sk.render_prompt,
+    ):
         with pytest.raises(TypeError, match=r"write structkit.load\('gpt2'\)"):
             call("gpt2", "x", bool)
     with pytest.raises(TypeError, match=r"the model is a string"):

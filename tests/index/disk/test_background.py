@@ -167,6 +167,21 @@ def test_jobs_wait_until_no_further_job_comes(writer: Writer, monkeypatch: pytes
     _wait_for(lambda: done == [0, 1, 2, 3])
 
 
+def test_jobs_that_wait_while_the_writer_stops_run_with_the_next(
+    writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background, "_QUIET_SECONDS", 3600.0)
+    done: list[int] = []
+    for number in range(2):
+        assert writer.submit(_job(lambda n=number: done.append(n)))
+    writer.stop(60)
+    assert not writer.submit(_job(lambda: done.append(9))) and done == []
+    writer.resume()
+    monkeypatch.setattr(background, "_QUIET_SECONDS", 0.01)
+    assert writer.submit(_job(lambda: done.append(2)))
+    _wait_for(lambda: done == [0, 1, 2])
+
+
 def test_many_jobs_are_done_at_once_in_a_burst(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "_QUIET_SECONDS", 3600.0)
     done: list[int] = []

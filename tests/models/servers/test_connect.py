@@ -11,7 +11,7 @@ from annotated_types import Len
 
 import structkit as sk
 from structkit.errors import ModelError
-from structkit.models.servers.listing import no_model
+from structkit.models.servers.listing import max_length_of, no_model
 from structkit.testing import RandomModel
 from tests.models.servers.fake import KINDS, MODEL, error, serve
 
@@ -135,6 +135,16 @@ def test_the_only_model_is_used_and_others_are_listed() -> None:
             sk.connect(server.url, "huge")
         assert sk.extract(sk.connect(server.url, "large"), "one", Person) == {"a": 1}
         assert server.requests[0]["model"] == "large"
+
+
+@pytest.mark.parametrize(
+    ("lengths", "expected"),
+    [([], None), ([None], None), ([8], 8), ([8, 8, None], 8), ([8, 9], None), (["8"], None), ([True], None)],
+)
+def test_the_length_of_the_context_is_the_one_that_all_models_have(
+    lengths: list[object], expected: int | None
+) -> None:
+    assert max_length_of([{} if each is None else {"max_model_len": each} for each in lengths]) == expected
 
 
 def test_a_message_lists_twenty_models_and_counts_the_others() -> None:

@@ -13,9 +13,9 @@ from structkit.schema.algebra.extend_prefix import MAX_COMBINATIONS, extend_pref
 from structkit.schema.algebra.intersect import Intersector
 from structkit.schema.algebra.membership import contains_value
 from structkit.schema.ir.constructors import union
+from structkit.schema.ir.definitions import Definitions
 from structkit.schema.ir.nodes import Array, Const, Contains, Schema
 from structkit.schema.ir.path import SchemaPath
-from structkit.schema.ir.definitions import Definitions
 
 ONE, TWO = Const("1"), Const("2")
 

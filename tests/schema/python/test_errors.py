@@ -19,6 +19,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 import structkit as sk
+from structkit.schema.python.core_schema import name_of
 from structkit.testing import ScriptedModel
 
 _T = TypeVar("_T")
@@ -246,3 +247,24 @@ def test_a_literal_that_cannot_be_printed_is_refused() -> None:
     """Python prints no integer of more than 4,300 digits."""
     with pytest.raises(sk.SchemaError, match="unprintable int"):
         sk.to_regex(Literal[10**4_300])  # type: ignore[valid-type]
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "list[Port]",
+        "dict[str, int | None]",
+        "tuple[int, ...]",
+        "Literal['a', 1, None]",
+        "Literal[Color.RED]",
+        "list[Literal[Color.RED, 2]] | Port",
+    ],
+)
+def test_the_name_of_a_type_is_what_the_source_says(text: str) -> None:
+    target = eval(text)
+    assert name_of(target) == name_of(Annotated[target, 1]) == text
+    assert name_of(list[Annotated[target, 1]]) == f"list[{text}]"
