@@ -200,7 +200,8 @@ def test_what_is_rejected() -> None:
     for functions, message in (
         ((), "at least one"),
         ((stop, stop), "two functions are named stop"),
-        ((int,), "takes functions"),
+        ((int,), r"takes functions, not .*\n  write PythonCall\(f\)"),
+        (([stop],), r"takes functions, not .*\n  write PythonCall\(\*functions\)"),
         ((lambda: 1,), "lambda"),
         ((no_type,), "no annotation"),
         ((renamed,), "not a name in Python"),

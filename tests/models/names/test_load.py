@@ -12,6 +12,7 @@ import pytest
 import structkit as sk
 from structkit.cli import main
 from structkit.errors import ModelError
+from structkit.models.names import load
 from tests.models.servers.fake import ANTHROPIC, GEMINI, OPENAI, Wire, serve
 
 KEY = "a-very-secret-key-of-mine"
@@ -268,3 +269,16 @@ def test_the_demo_model_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     with pytest.raises(sk.ModelError, match="demo"):  # an empty folder of the user
         sk.load("demo")
+
+
+@pytest.mark.parametrize(
+    "setting", ["dtype", "torch_dtype", "device_map", "attn_implementation", "quantization_config"]
+)
+def test_settings_of_weights_are_none_of_a_gguf_file(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[dict[str, object]] = []
+    monkeypatch.setattr(load, "load_gguf", lambda path, **options: loaded.append({"path": path, **options}))
+    with pytest.raises(ModelError, match=f"leave out {setting[-5:]}|^at `a.GGUF`:\n  {setting} is a setting"):
+        sk.load("a.GGUF", **{setting: "auto"})  # type: ignore[arg-type]
+    assert not loaded
+    sk.load("a.GGUF", device="cpu", thinking_tags=("<a>", "</a>"))
+    assert loaded == [{"path": Path("a.GGUF"), "device": "cpu", "thinking_tags": ("<a>", "</a>")}]
