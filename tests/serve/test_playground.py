@@ -95,6 +95,9 @@ def test_a_recorder_keeps_the_likely_forbidden_tokens() -> None:
     assert [each.token_id for each in recorder.at(2)] == [0, 2]
     assert [each.probability for each in recorder.at(2)] == pytest.approx(weights[[0, 2]] / weights.sum())
     assert recorder.at(3) == ()
+    for value in (-np.inf, np.nan):  # a model that fails has no likely tokens
+        before.begin(None)([7, 8, 9], np.full(5, value, np.float32))  # type: ignore[union-attr,arg-type]
+        assert recorder.at(3) == ()
 
 
 def test_a_refused_keyword_is_a_row_and_then_an_error() -> None:

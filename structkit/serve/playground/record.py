@@ -82,12 +82,12 @@ class _Step:
 
 def _likely(row: NDArray[np.float32]) -> list[Forbidden]:
     """Return the most likely tokens, most likely first."""
-    logits = row.astype(np.float64)
-    weights = np.exp(logits - logits.max(initial=-np.inf, where=np.isfinite(logits)))
-    weights[~np.isfinite(weights)] = 0.0
-    total = weights.sum()
-    if not total > 0:
+    finite = np.isfinite(row)
+    if not finite.any():
         return []
+    logits = row.astype(np.float64)
+    weights = np.exp(logits - logits[finite].max(), where=finite, out=np.zeros(len(row)))
+    total = weights.sum()
     count = min(_LOOKED_AT, len(weights))
     best = np.argpartition(weights, -count)[-count:]
     best = best[np.argsort(-weights[best], kind="stable")]

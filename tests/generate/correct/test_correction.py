@@ -93,6 +93,22 @@ def test_pieces_and_async_replies_are_read_alike(reply: str) -> None:
         assert sk.extract_many(model, ["Ana is 34."] * 3, Person) == [ANA] * 3
 
 
+@pytest.mark.parametrize(
+    ("target", "reply", "place"),
+    [
+        (sk.Regex(r"\[1, 2\][ab]"), "[1, 2", "byte 6"),
+        (list[int], "[1, 2", "[1]"),
+        (Person, '{"name": "Ana", "age": ', "age"),
+    ],
+)
+def test_the_place_of_an_error_is_a_path_in_json_and_otherwise_a_position(
+    target: object, reply: str, place: str
+) -> None:
+    with pytest.raises(sk.CorrectionsExhausted) as caught:
+        sk.extract(sk.from_function(lambda text: reply, max_calls=1), "x", target)  # type: ignore[call-overload]
+    assert caught.value.place == place
+
+
 def test_a_wrong_key_is_corrected() -> None:
     texts: list[str] = []
 

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from structkit.generate.sample.step import SampleRequest
+from structkit.generate.sample.step import Draft, SampleRequest
 from structkit.generate.schedule.job import Row
 
 _MASK = np.zeros(1, np.uint32)
@@ -57,3 +57,21 @@ def test_the_draft_that_the_requests_confirm_is_accepted(
         read, guesses = rest, guesses[same:] if rest else []
         assert (row.draft_ids, row.is_guess) == (read, guesses)
         assert (row.accepted_tokens, acceptance.right, acceptance.wrong) == (accepted, right, wrong)
+
+
+@given(st.integers(0, 4), st.integers(0, 4), st.integers(0, 5), st.integers(1, 9))
+@example(1, 3, 0, 9)
+def test_a_draft_follows_all_tokens_of_the_request_and_forced_ones_are_not_drafted(
+    requested: int, drafted: int, forced: int, width: int
+) -> None:
+    flow: Iterator[Any] = iter(())
+    row: Row[Any] = Row(cast("Any", SimpleNamespace(cached_row=None)), 0, cast("Any", flow))
+    ids, guesses = list(range(10, 10 + drafted)), [at % 2 == 0 for at in range(drafted)]
+    row.unread = list(range(requested))
+    row.draft = Draft(ids, guesses, forced_count=forced) if forced else Draft(ids, guesses)
+    tokens = row.next_tokens(width)
+    assert tokens == row.read_ids == [*range(requested), *ids][:width] and row.fed_tokens == len(tokens)
+    assert row.unread == list(range(requested))[width:]
+    read = max(0, len(tokens) - requested)
+    assert (row.draft_ids, row.is_guess) == (ids[:read], guesses[:read])
+    assert (row.forced_count, row.drafted_tokens) == (min(forced, read), max(0, read - forced))
