@@ -80,6 +80,20 @@ SCHEMAS = {
     | {"prefixItems": [{"type": "string", "pattern": "^[ab]$"}]},
     "objects before a number": _array([[1]], items=False)
     | {"prefixItems": [{"anyOf": [{"type": "object"}, {"const": 2}]}, {"enum": [1]}], "minItems": 2},
+    "contains, and two of three are needed": _array(
+        [[1, 2, 3]], items={"enum": [1, 2]}, contains={"const": 1}, minItems=3
+    ),
+    "contains none of some": _array(
+        [[1, 2, 3]],
+        items={"enum": [1, 2, 4]},
+        contains={"const": 4},
+        minContains=0,
+        maxContains=0,
+        minItems=3,
+    ),
+    "contains few of some": _array(
+        [[1, 2, 3]], items={"enum": [1, 2, 4, "a"]}, contains={"enum": [4, "a"]}, maxContains=1, minItems=4
+    ),
     "few matches": {
         "type": "array",
         "uniqueItems": True,
@@ -115,6 +129,8 @@ def test_twelve_items_of_three_values_each_are_chosen_with_regard_to_each_other(
     "schema",
     [
         _array([[1], [1]]),
+        _array([[1, 2, 3]], items={"enum": [1, 2, 3]}, contains={"const": 1}, minItems=4),
+        _array([[1, 4], [4]], items={"enum": [1, 2]}, contains={"const": 1}, minContains=2, maxContains=2),
         _array([[1, 2], [1, 2], [2, 1]], items=False),
         SCHEMAS["few matches"] | {"minItems": 5},
         SCHEMAS["few matches"] | {"minContains": 5, "maxContains": 6},
