@@ -136,7 +136,9 @@ def _use_kernels() -> None:
             guide = sk.compile(target, vocabulary, cache=False)
             guide.cursor().fill_mask(out)
             guide.precompute()
-            guide.parser.advance_bytes(guide.parser.start, b"a")
+            parser = guide.parser
+            parser.advance_bytes(parser.start, b"a")
+            parser.budgets.fitting_rows(parser.state(parser.start), 100)
             guide.cursor().min_tokens_to_end()
             cursors = [guide.cursor() for _ in range(8)]
             guide.fill_masks(cursors, np.zeros((len(cursors), len(out)), np.uint32))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,8 +82,7 @@ class Parser:
     @cached_property
     def budgets(self) -> Budgets:
         """Answers questions about budgets."""
-        bound = partial(upper_bound, self._context)  # a method would make a cycle with the parser
-        return Budgets(self._index, self._states.step, self._configurations.advance, bound)
+        return Budgets(self._index, self._states.step, self._configurations.advance, self._context)
 
     @property
     def size(self) -> int:

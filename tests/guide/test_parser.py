@@ -320,3 +320,36 @@ def test_upper_bounds_of_rules_with_labels_equal_those_in_python(parser: Literal
             bounds = [guide.index.upper_bound(frame) for frame in state.frames]
             assert state.is_accepting or min(bounds) == guide.parser.budgets.upper_bound(state) > 0
             cursor.advance(byte)
+
+
+@pytest.mark.parametrize("parser", ["lalr", "earley"])
+def test_masks_of_budgets_of_rules_with_labels_have_the_tokens_whose_bound_fits(
+    parser: Literal["lalr", "earley"],
+) -> None:
+    guide = Guide(link(read_target(Grammar(_LABELLED, parser=parser, lexer="basic")).rules()), V)
+    partly = 0
+    for text in (b"ab,eb0 ", b"b0(ab)", b"[ab aeb 00 b(c(1"):
+        cursor = guide.cursor()
+        for byte in text:
+            after: dict[int, int] = {}
+            for token in range(V.size):
+                other = cursor.fork()
+                try:
+                    other.advance(token)
+                except TokenRejected:
+                    continue
+                if token not in V.eos_token_ids:
+                    after[token] = other.min_tokens_to_end()
+            for remaining in range(5):
+                fits = {token for token, bound in after.items() if bound <= remaining}
+                if fits:  # otherwise the mask has the first token of a completion
+                    mask = np.zeros(WORDS, np.uint32)
+                    cursor.fill_mask(mask, budget=remaining + 1)
+                    bits = np.unpackbits(mask.view(np.uint8), bitorder="little")
+                    assert {*np.flatnonzero(bits).tolist()} - {*V.eos_token_ids} == fits
+                    rows = guide.parser.budgets.fitting_rows(cursor.state, remaining)
+                    whole = {*np.flatnonzero(np.unpackbits(rows.view(np.uint8), bitorder="little")).tolist()}
+                    assert whole <= fits
+                    partly += 0 < len(whole) < len(fits)
+            cursor.advance(byte)
+    assert partly > 0

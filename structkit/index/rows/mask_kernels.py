@@ -111,6 +111,7 @@ __all__ = [
     "PLAN_COLUMNS",
     "RESULT",
     "find_masks",
+    "write_fitting",
     "write_found",
     "write_mask",
 ]
@@ -228,6 +229,16 @@ def _add_labelled(context, walks, low, high, frame, exits):
 
 
 @helper
+def _cost_of(context, frame, row):
+    """Return an upper bound on the tokens to the end of the text after each token of the row of a frame."""
+    at = frame * FRAME_COLUMNS
+    frames, rows = int32_array(context, FRAMES), int32_array(context, ROWS)
+    pending = pending_cost(context, np.int64(frames[at]), np.int64(frames[at + 1]))
+    after = np.int64(rows[row * ROW_COLUMNS + ROW_COST]) + pending
+    return sum_costs(after, below_cost(context, np.int64(frames[at + 2])))
+
+
+@helper
 def find_rows(context, configuration, walks):
     """Find the rows of a mask, in the column 2 of `walks`; return `(their number or a negative result, cost)`."""
     frames, rows = int32_array(context, FRAMES), int32_array(context, ROWS)
@@ -253,8 +264,7 @@ def find_rows(context, configuration, walks):
                 return row, cost
         walks[at, 2] = row
         at += 1
-        after = np.int64(rows[row * ROW_COLUMNS + ROW_COST]) + pending_cost(context, state, count)
-        cost = max(cost, sum_costs(after, below_cost(context, below)))
+        cost = max(cost, _cost_of(context, frame, row))
         exits = np.int64(rows[row * ROW_COLUMNS + EXITS])
         if exits == NO_EXITS or below == NO_FRAME:
             continue
@@ -345,6 +355,28 @@ def write_mask(context, configuration, remaining, out):
         words, values = int32_array(context, EOS_WORDS), uint32_array(context, EOS_VALUES)
         for i in range(len(words)):
             out[words[i]] |= values[i]
+    return np.int64(DONE)
+
+
+@exclusive_kernel
+def write_fitting(context, configuration, remaining, out):
+    """Write the tokens of the rows of a mask after each of whose tokens `remaining` tokens are enough.
+
+    Args:
+        configuration: The configuration.
+        remaining: Tokens that may follow the next one.
+        out: uint32[words], zeros, receives the tokens.
+
+    Returns:
+        `DONE`, or a negative result; then `out` is unchanged.
+    """
+    walks = int32_matrix(context, WALKS)
+    count, _ = find_rows(context, configuration, walks)
+    if count < 0:
+        return count
+    for i in range(count):
+        if _cost_of(context, np.int64(walks[i, 0]), np.int64(walks[i, 2])) <= remaining:
+            _write_row(context, np.int64(walks[i, 2]), out, False)
     return np.int64(DONE)
 
 
