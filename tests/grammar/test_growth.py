@@ -13,7 +13,7 @@ import pytest
 from structkit.errors import LimitExceeded
 from structkit.grammar.read import GrammarSource
 from structkit.grammar.rules.cfg import Terminal
-from structkit.grammar.rules.graph import Graph, called_rules, coarsest, minimal
+from structkit.grammar.rules.graph import Graph, Move, called_rules, coarsest, loop_back, minimal
 from structkit.grammar.rules.inlining import kept_rules
 from structkit.grammar.syntax.lark_grammar import LarkOptions, Lexer
 from structkit.limits import Limits
@@ -173,6 +173,21 @@ def test_a_chain_of_optional_rules_is_not_multiplied_out() -> None:
         return counted(lambda: source.rules)
 
     assert read(200) < 6 * read(100)
+
+
+def test_optional_calls_of_a_rule_by_itself_are_not_compared_with_all_ends() -> None:
+    """The rule is a row of optional parts, each of which it may call itself behind."""
+
+    def read(size: int) -> int:
+        states = [0, *range(2, size + 2)]
+        moves: list[Move] = [(states[size], None, 1)]
+        for number in range(size):
+            inside, after = size + 2 + number, states[number + 1]
+            moves += [(states[number], None, after), (states[number], f"part{number}", inside)]
+            moves += [(inside, "rule", after), (inside, None, after)]
+        return counted(lambda: loop_back("rule", Graph(2 * size + 2, moves)))
+
+    assert read(200) < 2.5 * read(100)
 
 
 def test_the_closures_of_optional_rules_are_not_all_kept() -> None:

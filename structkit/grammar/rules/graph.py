@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TypeAlias, TypeVar
@@ -196,11 +196,22 @@ def _absorbed(graph: Graph, states: Iterable[int]) -> list[int]:
     if not states:
         return []
 
-    def following(state: int) -> set[tuple[Symbol, int]]:
-        return {move for each in reached([state], silent) for move in moves.get(each, ())}
+    def following(state: int) -> Iterator[tuple[Symbol, int]]:
+        found, pending = {state}, [state]
+        while pending:
+            each = pending.pop()
+            yield from moves.get(each, ())
+            for after in silent.get(each, ()):
+                if after not in found:
+                    found.add(after)
+                    pending.append(after)
 
-    shared = set.intersection(*(following(state) for state in entered & before_end))
-    return [state for state in states if following(state) <= shared]
+    shared = set(following(states[-1]))
+    for state in sorted(entered & before_end, reverse=True):  # the last of many optional parts has the fewest
+        shared.intersection_update(following(state))
+        if not shared:
+            break
+    return [state for state in states if all(move in shared for move in following(state))]
 
 
 def minimal(graph: Graph) -> Graph:
