@@ -6,6 +6,7 @@ import importlib
 import re
 import shlex
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 from structkit.cli.commands import command_parser
@@ -36,6 +37,7 @@ def lines_of(paths: Iterable[Path]) -> Iterator[tuple[str, str]]:
             yield f"{path.relative_to(ROOT).as_posix()}:{number}", line
 
 
+@cache
 def exists(name: str) -> bool:
     """Whether a dotted name is a module, or an attribute or an annotated field of one."""
     modules = name.split(".")
