@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
+from structkit.arguments.shared import Uncopied
 from structkit.errors import ModelError
 from structkit.models.capabilities import Capabilities
 from structkit.models.chat_template import ChatTokenizer, PromptEncoder
@@ -15,7 +16,7 @@ from structkit.vocabulary.vocabulary import Vocabulary
 __all__ = ["LocalModel"]
 
 
-class LocalModel(ABC):
+class LocalModel(Uncopied, ABC):
     """A `LogitsModel` without its computation.
 
     Attributes:
@@ -23,6 +24,8 @@ class LocalModel(ABC):
         vocabulary: The tokens that the model can generate; the logits may be wider.
         context_length: Maximum number of tokens of a sequence, if known.
     """
+
+    pickle_remedy = "load it in the other process"
 
     def __init__(
         self,

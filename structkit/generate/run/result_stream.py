@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from html import escape
+from inspect import GEN_RUNNING, getgeneratorstate
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
@@ -122,14 +123,30 @@ class ResultStream(_Outcome[E_co, R_co]):
         except StopIteration:
             raise
         except Exception as error:
+            self._check_unused()
             self._error = error
             raise
         self._note(event)
         return event
 
     def close(self) -> None:
-        """Stop the generation, and free the sequence of the model."""
-        self._events.close()
+        """Stop the generation, and free the sequence of the model.
+
+        Raises:
+            GenerationError: Another thread waits for the next event.
+        """
+        try:
+            self._events.close()
+        except ValueError:
+            self._check_unused()
+            raise
+
+    def _check_unused(self) -> None:
+        """Check that an error is not that of a generator which another thread executes: the stream goes on."""
+        if getgeneratorstate(self._events) == GEN_RUNNING:
+            raise GenerationError(
+                "another thread reads this stream; read and close it in one thread, or make one stream for each"
+            ) from None
 
     def __enter__(self) -> Self:
         return self
@@ -167,6 +184,7 @@ class AsyncResultStream(_Outcome[E_co, R_co]):
         except StopAsyncIteration:
             raise
         except Exception as error:
+            self._check_unused()
             self._error = error
             raise
         self._note(event)
@@ -174,7 +192,18 @@ class AsyncResultStream(_Outcome[E_co, R_co]):
 
     async def aclose(self) -> None:
         """See `ResultStream.close`; waits for a step of the model that a cancelled task left running."""
-        await self._events.aclose()
+        try:
+            await self._events.aclose()
+        except RuntimeError:
+            self._check_unused()
+            raise
+
+    def _check_unused(self) -> None:
+        """See `ResultStream._check_unused`."""
+        if getattr(self._events, "ag_running", False):
+            raise GenerationError(
+                "another task reads this stream; cancel that task, or read and close the stream in one task"
+            ) from None
 
     async def __aenter__(self) -> Self:
         return self

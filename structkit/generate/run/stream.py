@@ -8,6 +8,7 @@ from collections.abc import Generator
 from contextlib import closing
 from typing import Generic, TypeVar, cast
 
+from structkit.errors import GenerationError
 from structkit.generate.decode.config import GeneratedTokens, TextView
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.input.request import Request
@@ -18,6 +19,7 @@ from structkit.generate.run.events import EventEmitter, StreamEnd
 from structkit.generate.run.request import compile_request, settle
 from structkit.generate.run.result_stream import AsyncResultStream, ResultStream
 from structkit.generate.run.rule_events import Event, RuleEmitter
+from structkit.generate.threads.flows import Cancelled
 from structkit.generate.threads.iterate import InThread
 from structkit.models.text.protocol import AnyModel
 from structkit.targets.targets import AnyTarget, Target
@@ -96,6 +98,13 @@ class Stream(ResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
         return event.result if isinstance(event, StreamEnd) else None
 
     def _run(self) -> Generator[Event[T_co], None, None]:
+        try:
+            yield from self._emit()
+        except Cancelled:
+            what = "the stream was cancelled before its end, so there is no result; stream the prompt again"
+            raise GenerationError(what) from None
+
+    def _emit(self) -> Generator[Event[T_co], None, None]:
         with closing(
             run_steps(self._request, self._prepared, None, self._cancelled, self._generated)
         ) as steps:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
+from structkit.arguments.shared import Uncopied
 from structkit.models.capabilities import Capabilities
 
 __all__ = ["FIELD_HINTS", "KnownCapabilities", "RemoteModel", "check_fields"]
@@ -99,7 +100,7 @@ class KnownCapabilities:
             )
 
 
-class RemoteModel:
+class RemoteModel(Uncopied):
     """What is common to the models of servers and of hosted services; see `TextModel`.
 
     Args:
@@ -108,6 +109,8 @@ class RemoteModel:
         timeout: Maximum number of seconds of one reply.
         max_calls: Maximum number of replies for one value.
     """
+
+    pickle_remedy = "connect in the other process"
 
     def __init__(self, name: str, capabilities: Capabilities, *, timeout: float, max_calls: int) -> None:
         self.name = name

@@ -6,11 +6,11 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
@@ -403,3 +403,62 @@ def test_parts_are_validated_as_the_whole_is() -> None:
 def test_a_number_without_a_container_ends_with_the_text() -> None:
     kinds = [type(event).__name__ for event in sk.stream(ScriptedModel(["12"]), "x", int)]
     assert kinds[0] == "FieldStart" and kinds[-2:] == ["FieldEnd", "StreamEnd"]
+
+
+def _stream_in_use(use: Callable[[], None]) -> sk.Stream[dict[str, int]]:
+    """A stream that another thread uses once while it makes its first token."""
+
+    uses = [use]
+
+    def processor(ids: Any, row: Any) -> Any:
+        while uses:
+            thread = threading.Thread(target=uses.pop())
+            thread.start()
+            thread.join(20)
+        return row
+
+    return sk.stream(ScriptedModel(['{"a": 1}']), "one", dict[str, int], processors=[processor])
+
+
+def test_a_thread_that_disturbs_the_reader_of_a_stream_is_told_and_changes_nothing() -> None:
+    said: list[str] = []
+
+    def disturb() -> None:
+        for disturbing in (lambda: next(stream), stream.close):
+            with pytest.raises(sk.GenerationError) as raised:
+                disturbing()
+            said.append(str(raised.value))
+
+    stream = _stream_in_use(disturb)
+    assert stream.result.value == {"a": 1}
+    assert [text.partition(";")[0].split("\n")[0] for text in said] == [
+        "another thread reads this stream"
+    ] * 2
+
+
+def test_the_reader_of_a_stream_that_is_cancelled_is_told() -> None:
+    stream = _stream_in_use(lambda: stream.cancel())
+    with pytest.raises(sk.GenerationError, match="the stream was cancelled before its end"):
+        list(stream)
+
+
+def test_a_task_that_closes_the_stream_of_another_is_told() -> None:
+    reading = asyncio.Event()
+
+    async def look() -> str:
+        """Look."""
+        reading.set()
+        await asyncio.sleep(60)
+        return "seen"
+
+    async def main() -> None:
+        stream = sk.Agent(ScriptedModel(['{"name": "look", "arguments": {}}']), tools=[look]).astream("Go.")
+        reader = asyncio.ensure_future(stream.result())
+        await reading.wait()
+        with pytest.raises(sk.GenerationError, match="another task reads this stream\n  cancel that task"):
+            await stream.aclose()
+        reader.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reader
+
+    asyncio.run(main())

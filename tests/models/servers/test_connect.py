@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import socket
 from typing import Annotated, Any, Literal, cast
 
@@ -272,3 +273,8 @@ def test_a_server_without_tls() -> None:
         pytest.raises(ModelError, match=r"does not speak TLS\n  write http://127.0.0.1:\d+/v1"),
     ):
         sk.connect(server.url.replace("http:", "https:"))
+
+
+def test_a_connected_model_is_not_pickled() -> None:
+    with serve(ONE) as server, pytest.raises(TypeError, match="connect in the other process"):
+        pickle.dumps(sk.connect(server.url))

@@ -255,7 +255,9 @@ def test_no_key_and_no_prompt_in_errors_and_logs(caplog: pytest.LogCaptureFixtur
     assert "Souza" not in caplog.text
 
 
-@pytest.mark.parametrize("start", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"], ids=["head", "body"])
+@pytest.mark.parametrize(
+    "start", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"], ids=["head", "body"]
+)
 def test_connecting_to_a_server_that_sends_one_byte_at_a_time_ends(start: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -269,7 +271,7 @@ def test_connecting_to_a_server_that_sends_one_byte_at_a_time_ends(start: bytes)
 
         thread = threading.Thread(target=drip, daemon=True)
         thread.start()
-        with pytest.raises(ModelError, match="did not answer within 0.2 s"):
+        with pytest.raises(ModelError, match=r"did not answer within 0\.2 s"):
             sk.connect(f"http://127.0.0.1:{server.getsockname()[1]}/v1", timeout=0.2)
         thread.join(20)
         assert not thread.is_alive(), "the connection is closed"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import json
+import pickle
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -528,3 +530,9 @@ def test_a_tokenizer_without_an_end_token_is_rejected(llama, tokenizer) -> None:
     model.generation_config.eos_token_id = None
     with pytest.raises(VocabularyError, match="eos_token"):
         from_transformers(model, endless)
+
+
+def test_a_model_is_not_copied_and_not_pickled(llama: TransformersModel) -> None:
+    assert copy.copy(llama) is copy.deepcopy(llama) is llama
+    with pytest.raises(TypeError, match="because threads share it; load it in the other process"):
+        pickle.dumps(llama)
