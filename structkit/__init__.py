@@ -388,6 +388,16 @@ _OTHER_NAMES = {
     "choice": "write structkit.Choice",
     "cfg": "write structkit.Grammar",
     "patch": "models are made by from_openai(client, model)",
+    "from_provider": "write structkit.load('openai:gpt-5-mini')",
+    "Partial": "read .partial of structkit.stream(model, prompt, T)",
+    "Maybe": "write T | None",
+    "IterableModel": "write list[T]",
+    "Mode": "leave it out: each model gets what it can enforce",
+    "Generator": "pass the type to structkit.extract, which keeps what it compiled, or call structkit.compile",
+    "CFG": "write structkit.Grammar",
+    "gen": "write structkit.extract(model, prompt, structkit.Regex(...))",
+    "select": "write structkit.extract(model, prompt, structkit.Choice([...]))",
+    "batch": "write structkit.extract_many",
 }
 """Names of other libraries, with what to write."""
 

@@ -230,6 +230,14 @@ def test_names_of_other_libraries_have_a_remedy() -> None:
         _ = wrong.ModelRetry
     with pytest.raises(AttributeError, match=r"'create_agent'; write structkit\.Agent\(model, tools="):
         _ = wrong.create_agent
+    with pytest.raises(
+        AttributeError, match=r"'from_provider'; write structkit\.load\('openai:gpt-5-mini'\)$"
+    ):
+        _ = wrong.from_provider
+    with pytest.raises(
+        AttributeError, match=r"'Partial'; read \.partial of structkit\.stream\(model, prompt, T\)$"
+    ):
+        _ = wrong.Partial
     with pytest.raises(AttributeError, match=r"^module 'structkit' has no attribute 'Extract'$"):
         _ = wrong.Extract
 
