@@ -12,7 +12,7 @@ from typing import Any
 
 import structkit
 from structkit.cli.commands import command_parser
-from structkit.cli.parser import with_options
+from structkit.cli.parser import reason_of, with_options
 from structkit.cli.start import init, print_completion
 
 __all__ = ["main"]
@@ -48,9 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(with_options(str(error), parsed.parser))
     except KeyboardInterrupt:
         return _fail("interrupted", 130)
-    if output:
-        _write(output)
-    return status
+    fault = _write(output) if output else None
+    return status if fault is None else _fail(fault)
 
 
 def _extract(parsed: argparse.Namespace) -> tuple[str, int]:
@@ -102,11 +101,15 @@ def _fail(message: str, status: int = 1) -> int:
     return status
 
 
-def _write(text: str) -> None:
+def _write(text: str) -> str | None:
+    """Write to standard output; return what is wrong with it."""
     encoding = sys.stdout.encoding or "utf-8"
     # Characters that the terminal cannot encode are escaped.
     try:
         sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as `head`, has exited
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again at its end
+        if not isinstance(error, BrokenPipeError):  # otherwise the reader, such as `head`, has exited
+            return f"the output cannot be written: {reason_of(error)}\n  write it to another place"
+    return None

@@ -211,6 +211,16 @@ def test_a_closed_pipe(types: str, root: Path) -> None:
         assert b"Traceback" not in process.stderr.read()
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this platform")
+def test_a_full_disk(types: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main(["sample", f"{types}:Person"]) == 1
+    assert capsys.readouterr().err == (
+        "structkit: the output cannot be written: no space left on device\n  write it to another place\n"
+    )
+
+
 @pytest.mark.parametrize("command", ["check", "explain", "sample"])
 def test_help_has_targets_and_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
