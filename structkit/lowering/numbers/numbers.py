@@ -7,6 +7,7 @@ two digits of exponent, only for values below 1e-4 or from 1e16.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import cache, lru_cache
@@ -44,6 +45,9 @@ __all__ = ["integral_numbers", "numbers", "without_multiples"]
 _ZERO = Bound(Decimal(0))
 _UPPER_BOUND = Bound(Decimal("1e308"), exclusive=True)
 """Bound of the exponents of floats. Floats overflow at 1.797...e+308; 1e308 keeps the regex readable."""
+
+_LARGEST_FLOAT = Bound(Decimal(repr(sys.float_info.max)))
+"""The bound where the minimum is beyond the other."""
 
 _LOWER_BOUND = Bound(Decimal("1e-324"))
 """Bound below the smallest float, 5e-324: smaller numbers round to it or to 0."""
@@ -235,7 +239,7 @@ def _with_exponent(low: Bound | None, high: Bound | None, bounded: bool, places:
             return exponents(minimum, maximum, places)
         return exponents(
             _LOWER_BOUND if minimum.value < _LOWER_BOUND.value else minimum,
-            _min_bound(maximum, _UPPER_BOUND),
+            _min_bound(maximum, _UPPER_BOUND if minimum.value < _UPPER_BOUND.value else _LARGEST_FLOAT),
             places,
         )
 

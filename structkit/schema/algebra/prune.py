@@ -406,7 +406,7 @@ def _distinct(node: Array, definitions: Definitions) -> Schema:
             f"the array must have {node.min_items} unique items, but only {values} values are possible"
         )
     max_items = values if node.max_items is None else min(values, node.max_items)
-    return replace(node, max_items=max_items, unique_items=max_items > 1)
+    return array(replace(node, max_items=max_items, unique_items=max_items > 1))
 
 
 def _cardinality(node: Schema, definitions: Definitions) -> int | None:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from structkit.schema.ir.nodes import (
     Anything,
     Array,
+    Contains,
     Never,
     Note,
     Object,
@@ -38,6 +39,19 @@ def string(node: String) -> Schema:
     if set(node.patterns) & set(node.forbidden) or set(node.formats) & set(node.forbidden_formats):
         return Never("no string both matches and does not match the same pattern or format")
     return node
+
+
+def _reachable(node: Array, most: int) -> tuple[Contains, ...]:
+    """Return the `contains` of an array with at most `most` items after its prefix, without idle maxima."""
+    if most <= 0:
+        return ()
+    kept = (
+        replace(each, others=node.items, max_count=None)
+        if each.max_count is not None and each.max_count >= most
+        else each
+        for each in node.contains
+    )
+    return tuple(each for each in kept if each.min_count or each.max_count is not None)
 
 
 def array(node: Array) -> Schema:
@@ -67,7 +81,7 @@ def array(node: Array) -> Schema:
     if max_items is not None and node.min_items > max_items:
         return Never(f"no array has at least {node.min_items} and at most {max_items} items")
     prefix = node.prefix if max_items is None else node.prefix[:max_items]
-    rest = () if max_items is not None and max_items <= len(prefix) else node.contains
+    rest = node.contains if max_items is None else _reachable(node, max_items - len(prefix))
     if len(prefix) == len(node.prefix) and max_items == node.max_items and rest == node.contains:
         return node
     return replace(node, prefix=prefix, max_items=max_items, contains=rest)

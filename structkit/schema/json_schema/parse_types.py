@@ -68,6 +68,9 @@ _UNRESTRICTED_PATTERNS = frozenset({"", "^", "$", ".*", "^.*", ".*$", "[\\s\\S]*
 """Patterns that match every name."""
 
 
+_UNREACHABLE = 2**31
+"""A number of items that no text has."""
+
 _MAX_ALIASES = 100
 """Maximum number of references followed; a longer chain is a cycle."""
 
@@ -276,6 +279,10 @@ def _contains(raw: RawSchema, items: Schema, path: SchemaPath, parser: ParseCont
     node = parser.parse(raw["contains"], here)
     if max_count is not None and max_count < min_count:
         return (Contains(Never(f"no array contains at least {min_count} and at most {max_count}"), items, 1),)
+    if max_count is not None and max_count >= _UNREACHABLE:
+        if not min_count:
+            return ()
+        max_count = None
     matching = parser.intersect((items, node), here)
     # Without a maximum, matching items need not be distinguished from the others.
     others = items if max_count is None else parser.difference(items, node, here)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from decimal import Decimal
 from itertools import combinations
 
@@ -112,6 +113,17 @@ def test_the_json_of_a_float_is_accepted_if_it_is_within_the_bounds(
     if str(value) == "-0.0" and lower and bound == 0:
         expected = False  # -0 is valid only in ranges with negative numbers
     assert holds(node, json.dumps(value)) == expected
+
+
+@pytest.mark.parametrize("bound", [1e308, 1.7e308])
+def test_floats_beyond_a_minimum_near_the_largest_are_accepted(bound: float) -> None:
+    large = Bound(Decimal(repr(bound)))
+    least = Bound(Decimal(repr(-bound)))
+    for value in (bound, 1.7e308, sys.float_info.max):
+        assert holds(numbers(Number(minimum=large), bounded=True), json.dumps(value))
+        assert holds(numbers(Number(maximum=least), bounded=True), json.dumps(-value))
+    for text in ("9.9e+307", "1.7976931348623159e+308", "1.8e+308", "1e+309"):
+        assert not holds(numbers(Number(minimum=large), bounded=True), text)
 
 
 @pytest.mark.parametrize("text", ["0.1000000000000000000001", "0.10000000000000000001"])

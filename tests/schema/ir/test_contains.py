@@ -57,3 +57,34 @@ def test_arrays_are_those_of_jsonschema(seed: int) -> None:
         guide = None
     found = [items for items in ARRAYS if _accepts(guide, json.dumps(items).encode())]
     assert found == [items for items in ARRAYS if Draft202012Validator(schema).is_valid(items)], schema
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [
+        {},
+        {"maxItems": 3, "minItems": 2},
+        {"minContains": 0, "maxItems": 2},
+        {"uniqueItems": True},
+        {"prefixItems": [STRING], "minContains": 2},
+    ],
+)
+def test_a_maximum_of_matches_that_no_array_reaches_is_left_out(keywords: dict[str, Any]) -> None:
+    schema = {"type": "array", "items": {"enum": [1, "a"]}, "contains": INTEGER, **keywords}
+    guide = sk.compile(schema | {"maxContains": 10**12}, V, cache=False)
+    expected = [items for items in ARRAYS if Draft202012Validator(schema).is_valid(items)]
+    assert expected
+    assert [items for items in ARRAYS if _accepts(guide, json.dumps(items).encode())] == expected
+
+
+def test_a_maximum_of_matches_that_the_items_reach_stays() -> None:
+    schema = {
+        "type": "array",
+        "items": {"enum": [1, "a"]},
+        "contains": INTEGER,
+        "maxContains": 2,
+        "maxItems": 3,
+    }
+    guide = sk.compile(schema, V, cache=False)
+    assert not _accepts(guide, b"[1, 1, 1]")
+    assert _accepts(guide, b'[1, "a", 1]')
