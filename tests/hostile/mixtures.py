@@ -288,6 +288,19 @@ _CASES: dict[str, Callable[[], Any]] = {
         maxItems=8,
         not_={"anyOf": [{"prefixItems": [{"const": n >> b & 1} for b in range(8)]} for n in range(0, 256, 3)]},
     ),
+    "41 unique values of 40 and one before": lambda: schema(
+        type="array", prefixItems=[{"enum": list(range(41))}] + [{"enum": list(range(40))}] * 40, minItems=41, uniqueItems=True
+    ),
+    "30 unique values, each in its own 19 of 40": lambda: schema(
+        type="array",
+        prefixItems=[{"enum": [n * k % 40 for k in range(1, 20)]} for n in range(1, 30)],
+        minItems=29,
+        uniqueItems=True,
+    ),
+    "texts before the one that is left, unique": lambda: schema(
+        type="array", prefixItems=[{"type": "string"}] * 20, items={"enum": ["a", "b"]}, contains={"const": "b"}, minItems=22, uniqueItems=True
+    ),
+    "maxContains 10^12": lambda: schema(type="array", contains=_INTEGER, maxContains=10**12),
     "not enum of 40 nested objects": lambda: union(
         properties={"a": union(properties={"b": schema(type="array", items=_INTEGER)})},
         not_={"enum": [{"a": {"b": [n, n + 1]}} for n in range(40)]},

@@ -21,7 +21,7 @@ from structkit.schema.algebra.intersect import Intersector
 from structkit.schema.algebra.intersect_strings import literal_pattern
 from structkit.schema.algebra.membership import contains_value, expand
 from structkit.schema.algebra.property_names import complement_strings
-from structkit.schema.algebra.ranges import intersect_numbers
+from structkit.schema.algebra.ranges import are_separate, intersect_numbers, min_defined
 from structkit.schema.algebra.string_oracle import not_of_format
 from structkit.schema.ir.constructors import array, object_, union
 from structkit.schema.ir.nodes import (
@@ -112,7 +112,7 @@ def difference(left: Schema, right: Schema, intersector: Intersector, path: Sche
     if isinstance(left, Union):
         pieces = (difference(branch, right, intersector, path) for branch in left.branches)
         return _without_special_cases(union(pieces, _EMPTY.reason))
-    if _are_separate(left, right) or not intersector.may_intersect(left, right, path):
+    if are_separate(left, right) or not intersector.may_intersect(left, right, path):
         return left
     intersector.charge(1 - _QUICK, path)
     return union(_pieces(left, right, intersector, path), _EMPTY.reason)
@@ -121,20 +121,6 @@ def difference(left: Schema, right: Schema, intersector: Intersector, path: Sche
 _ARRAYS, _QUICK = 4, 0.2
 """Costs of a difference of arrays, beyond those of their items, and of one of nodes of two types, of two constants, or
 of ranges that do not meet."""
-
-
-def _are_separate(left: Schema, right: Schema) -> bool:
-    """Return whether two nodes are ranges of numbers that do not meet, which are frequent in a list of ranges."""
-    if not (isinstance(left, Integer | Number) and isinstance(right, Integer | Number)):
-        return False
-    for below, above in ((left.maximum, right.minimum), (right.maximum, left.minimum)):
-        if below is not None and above is not None and _value(below) < _value(above):
-            return True
-    return False
-
-
-def _value(end: int | Bound) -> int | Decimal:
-    return end.value if isinstance(end, Bound) else end
 
 
 def subtract_object(left: Schema, right: Object, intersector: Intersector, path: SchemaPath) -> Schema:
@@ -347,18 +333,29 @@ def _arrays(left: Array, right: Array, intersector: Intersector, path: SchemaPat
         if (lefts, rights) != ([left], [right]):
             yield difference(union(lefts), union(rights), intersector, path)
             return
-    if right.min_items:
-        yield _with_max_items(left, right.min_items - 1)
-    if right.max_items is not None:
-        yield array(replace(left, min_items=max(left.min_items, right.max_items + 1)))
-    pairs = list(zip_longest(left.prefix, right.prefix))
+    pairs = [
+        (own or left.items, excluded or right.items)
+        for own, excluded in zip_longest(left.prefix, right.prefix)
+    ]
+    # Where constants are excluded, the parts have nothing in common: of many excluded arrays, each splits few parts.
+    shared: list[Schema] = []
+    for index, pair in enumerate(pairs):
+        both = intersector.intersect(pair, path) if lists_scalars(pair[1]) else pair[0]
+        if isinstance(both, Never) and index < max(left.min_items, right.min_items):
+            yield left
+            return
+        shared.append(both)
     intersector.charge(_ARRAYS, path)
-    prefix = tuple(item or left.items for item, _ in pairs)
-    for index, (left_item, right_item) in enumerate(pairs):
-        other = difference(left_item or left.items, right_item or right.items, intersector, path)
+    if right.min_items:
+        yield array(_with_lengths(left, 0, right.min_items - 1))
+    if right.max_items is not None:
+        yield array(_with_lengths(left, right.max_items + 1, None))
+    same = _with_lengths(left, right.min_items, right.max_items)
+    for index, (own, excluded) in enumerate(pairs):
+        other = difference(own, excluded, intersector, path)
         if not isinstance(other, Never):
-            changed = (*prefix[:index], other, *prefix[index + 1 :])
-            yield array(replace(left, prefix=changed, min_items=max(left.min_items, index + 1)))
+            prefix = (*shared[:index], other, *(pair[0] for pair in pairs[index + 1 :]))
+            yield array(replace(same, prefix=prefix, min_items=max(same.min_items, index + 1)))
     # If either array has no items after the prefixes, the lengths already distinguish them.
     longest = min(
         (max_items for max_items in (left.max_items, right.max_items) if max_items is not None),
@@ -368,7 +365,9 @@ def _arrays(left: Array, right: Array, intersector: Intersector, path: SchemaPat
         other = difference(left.items, right.items, intersector, path)
         if not isinstance(other, Never):
             violation = Contains(other, left.items)
-            yield intersector.with_contains(replace(left, prefix=prefix), (*left.contains, violation), path)
+            yield intersector.with_contains(
+                replace(same, prefix=tuple(shared)), (*left.contains, violation), path
+            )
     for contains in right.contains:
         yield from _containing(left, contains, intersector, path)
     if right.repeats_item and not left.repeats_item:
@@ -385,10 +384,9 @@ def _arrays(left: Array, right: Array, intersector: Intersector, path: SchemaPat
         yield repeating
 
 
-def _with_max_items(node: Array, max_items: int) -> Schema:
-    return array(
-        replace(node, max_items=max_items if node.max_items is None else min(max_items, node.max_items))
-    )
+def _with_lengths(node: Array, least: int, most: int | None) -> Array:
+    most = min_defined((node.max_items, most))
+    return replace(node, min_items=max(node.min_items, least), max_items=most)
 
 
 def _containing(

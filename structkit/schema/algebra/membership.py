@@ -144,7 +144,11 @@ def _array_contains(node: Array, value: object, oracle: StringOracle) -> bool | 
         if is_unique == node.repeats_item:
             return False
     schemas = (*node.prefix, *[node.items] * (len(value) - len(node.prefix)))
-    answers = [contains_value(schema, item, oracle) for schema, item in zip(schemas, value, strict=False)]
+    answers: list[bool | None] = []
+    for schema, item in zip(schemas, value, strict=False):
+        if (answer := contains_value(schema, item, oracle)) is False:
+            return False
+        answers.append(answer)
     for contains in node.contains:
         matching = [contains_value(contains.matching, item, oracle) for item in value[len(node.prefix) :]]
         min_matching, max_matching = matching.count(True), len(matching) - matching.count(False)
@@ -191,10 +195,18 @@ def _object_contains(node: Object, value: object, oracle: StringOracle) -> bool 
 
 
 def _any(answers: Iterable[bool | None]) -> bool | None:
-    seen = set(answers)
-    return True if True in seen else None if None in seen else False
+    found: bool | None = False
+    for answer in answers:
+        if answer:
+            return True
+        found = None if answer is None else found
+    return found
 
 
 def _all(answers: Iterable[bool | None]) -> bool | None:
-    seen = set(answers)
-    return False if False in seen else None if None in seen else True
+    found: bool | None = True
+    for answer in answers:
+        if answer is False:
+            return False
+        found = None if answer is None else found
+    return found

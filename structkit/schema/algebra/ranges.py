@@ -11,7 +11,7 @@ from typing import Literal
 from structkit.schema.ir.json_values import to_exact_decimal
 from structkit.schema.ir.nodes import Bound, Integer, Never, Number, Schema
 
-__all__ = ["intersect_numbers", "min_defined", "number_range", "tighter"]
+__all__ = ["are_separate", "intersect_numbers", "min_defined", "number_range", "tighter"]
 
 
 def number_range(
@@ -169,3 +169,21 @@ def min_defined(bounds: Iterable[int | None]) -> int | None:
     (2, None)
     """
     return min((bound for bound in bounds if bound is not None), default=None)
+
+
+def are_separate(left: Schema, right: Schema) -> bool:
+    """Return whether two nodes are ranges of numbers that do not meet, which are frequent in a list of ranges.
+
+    >>> are_separate(Integer(maximum=1), Integer(minimum=2)), are_separate(Integer(), Integer(minimum=2))
+    (True, False)
+    """
+    if not (isinstance(left, Integer | Number) and isinstance(right, Integer | Number)):
+        return False
+    for below, above in ((left.maximum, right.minimum), (right.maximum, left.minimum)):
+        if below is not None and above is not None and _value(below) < _value(above):
+            return True
+    return False
+
+
+def _value(end: int | Bound) -> int | Decimal:
+    return end.value if isinstance(end, Bound) else end

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 import structkit as sk
+from structkit.automaton.link import link
+from structkit.automaton.runtime.reader import Reader
 from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.lowering.strings.oracle import AutomatonOracle
@@ -37,6 +40,7 @@ from structkit.schema.ir.nodes import (
 from structkit.schema.ir.path import SchemaPath
 from structkit.schema.product.combine import combine
 from structkit.schema.product.tabulate import tabulate_all
+from structkit.targets.targets import read_target
 from structkit.testing import byte_vocabulary
 from tests.reading import accepts
 from tests.schema.algebra.pools import POOL, kinds, pairs
@@ -276,3 +280,48 @@ def test_constants_without_those_of_a_recursive_definition(array: bool) -> None:
     validator, guide = Draft202012Validator(schema), sk.compile(schema, byte_vocabulary(), cache=False)
     for value in schema["enum"]:  # type: ignore[attr-defined]
         assert accepts(guide, json.dumps(value)) == validator.is_valid(value), value
+
+
+def _excluded(*arrays: object) -> set[str]:
+    """Return the arrays of up to three of three values that a schema without some arrays accepts."""
+    schema = {"type": "array", "items": {"enum": [0, 1, "a"]}, "maxItems": 3, "not": {"anyOf": list(arrays)}}
+    validator = Draft202012Validator(schema)
+    reader = Reader(link(read_target(schema).rules()))
+    texts = {json.dumps(items) for count in range(4) for items in product([0, 1, "a"], repeat=count)}
+    found = {text for text in texts if reader.accepts(text.encode())}
+    assert found == {text for text in texts if validator.is_valid(json.loads(text))}
+    return found
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        [{"const": [0, 1]}, {"const": [0]}, {"const": []}, {"const": [1, "a", 0]}],
+        [
+            {"prefixItems": [{"const": 0}, {"enum": [0, 1]}]},
+            {"prefixItems": [{}, {"const": 1}], "minItems": 2},
+        ],
+        [
+            {"prefixItems": [{"const": 0}], "maxItems": 2},
+            {"prefixItems": [{"type": "integer"}, {"const": "a"}]},
+        ],
+        [{"prefixItems": [{"const": 0}], "items": {"const": 1}, "minItems": 2}, {"items": {"const": 0}}],
+        [{"prefixItems": [{"const": 1}], "contains": {"const": 0}}, {"const": ["a", "a"]}],
+    ],
+)
+def test_excluded_arrays_are_those_of_jsonschema(arrays: list[object]) -> None:
+    assert 0 < len(_excluded(*arrays)) < 40
+
+
+def test_each_excluded_array_splits_few_parts_of_the_others() -> None:
+    cases = [{"const": [number >> bit & 1 for bit in range(7)]} for number in range(0, 128, 3)]
+    schema = {
+        "type": "array",
+        "items": {"enum": [0, 1]},
+        "minItems": 7,
+        "maxItems": 7,
+        "not": {"anyOf": cases},
+    }
+    root = read_target(schema).document.root
+    assert isinstance(root, Union)
+    assert len(root.branches) < 3 * len(cases)
