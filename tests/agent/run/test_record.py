@@ -271,6 +271,9 @@ def test_every_exception_can_carry_a_record_and_be_pickled(error: Exception) -> 
 
 def test_an_exception_outside_of_a_run_has_no_record() -> None:
     assert sk.run_record(KeyError("x")) is None
+    forged = KeyError("x")
+    vars(forged)["__structkit_run_record__"] = "a text of another library"
+    assert sk.run_record(forged) is None
     with pytest.raises(TypeError, match="error must be the exception that a run raised, not 3"):
         sk.run_record(3)  # type: ignore[arg-type]
     suspended = sk.Agent(ScriptedModel([call("sold", title="a")]), [sk.tool(sold, requires_approval=True)])

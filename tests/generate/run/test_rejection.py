@@ -415,3 +415,19 @@ def test_the_error_has_the_path_of_the_rejected_value() -> None:
     assert caught.value.path == (0, "age")
     assert caught.value.error is caught.value.__cause__
     assert isinstance(caught.value.error, ValidationError)
+
+
+def test_a_rejected_answer_of_a_model_that_returns_text_is_in_no_event() -> None:
+    """It writes the answer again from the start, so no part of the first one stands."""
+
+    def ascending(items: list[int]) -> list[int]:
+        if items != sorted(items):
+            raise ValueError("not sorted")
+        return items
+
+    replies = iter(["[1, 3, 2]", "[1, 3, 4]"])
+    model = sk.from_function(lambda text: next(replies))
+    with sk.stream(model, "x", Annotated[list[int], AfterValidator(ascending)]) as events:
+        told = [*events]
+    assert [event.value for event in told if isinstance(event, sk.FieldEnd)] == [1, 3, 4, [1, 3, 4]]
+    assert not any(isinstance(event, sk.FieldRetracted) for event in told)
