@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -194,7 +194,8 @@ class _OpenAIClient(HostedClient):
             return read_response_event(event)
         # Other servers leave out fields that are never missing at OpenAI.
         choices = getattr(event, "choices", None)
-        if not choices or getattr(choices[0], "index", None):  # of several answers the first is read
+        # Of several answers the first is read.
+        if not isinstance(choices, Sequence) or not choices or getattr(choices[0], "index", None):
             return ReplyPart()
         delta, end = getattr(choices[0], "delta", None), getattr(choices[0], "finish_reason", None)
         refusal = getattr(delta, "refusal", None)

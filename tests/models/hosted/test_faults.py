@@ -288,3 +288,9 @@ def test_wrong_arguments_have_a_remedy(kind: Kind) -> None:
             function(client, "m")  # type: ignore[operator]
     with pytest.raises(TypeError, match=rf"not str; write {right.__name__}\(.*\(\), model\)"):
         right("m", client)  # type: ignore[operator]
+
+
+def test_a_chunk_whose_choices_are_no_list_has_no_text() -> None:
+    chunks = [b'data: {"choices": 5}\n\n', b'data: {"choices": [{"delta": {"content": "{\\"a\\": 1}"}}]}\n\n']
+    with KINDS[0].serving(Say(chunks)) as (model, _):
+        assert sk.extract(model, "one", Target) == {"a": 1}
