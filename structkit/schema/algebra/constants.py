@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import TypeGuard
 
-from structkit.schema.algebra.membership import contains_value, strings_contain
+from structkit.schema.algebra.membership import constant_key, contains_value, strings_contain
 from structkit.schema.algebra.string_oracle import StringOracle
 from structkit.schema.ir.constructors import union
-from structkit.schema.ir.json_values import canonical_key
 from structkit.schema.ir.nodes import (
     Array,
     Boolean,
@@ -27,8 +25,6 @@ from structkit.schema.ir.nodes import (
 
 __all__ = [
     "allowed_constants",
-    "constant_key",
-    "constant_value",
     "is_string_constant",
     "lists_scalars",
     "possible_texts",
@@ -169,32 +165,6 @@ def _is_in_one(
 
 def _is_constant(node: Union) -> bool:
     return all(isinstance(branch, Const) for branch in node.branches)
-
-
-def constant_key(node: Schema) -> object:
-    """Return the key of the value of a constant, see `canonical_key`; another node is its own key."""
-    if not isinstance(node, Const):
-        return node
-    return _short_key(node.text) if len(node.text) < _SHORT else canonical_key(json.loads(node.text))
-
-
-def constant_value(text: str) -> object:
-    """Return the value of a constant, which is not to be changed."""
-    return _short_value(text) if len(text) < _SHORT else json.loads(text)
-
-
-_SHORT = 100
-"""Length of constants whose values are kept."""
-
-
-@lru_cache(maxsize=10_000)
-def _short_value(text: str) -> object:
-    return json.loads(text)
-
-
-@lru_cache(maxsize=10_000)
-def _short_key(text: str) -> object:
-    return canonical_key(json.loads(text))
 
 
 def values_of(node: Schema) -> set[object] | None:

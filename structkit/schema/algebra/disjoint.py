@@ -11,9 +11,9 @@ from itertools import chain, combinations, pairwise, product, zip_longest
 from typing import TypeAlias
 
 from structkit.frozen import frozen
-from structkit.schema.algebra.constants import constant_key, constant_value, possible_texts, values_of
+from structkit.schema.algebra.constants import possible_texts, values_of
 from structkit.schema.algebra.intersect_strings import intersect_strings
-from structkit.schema.algebra.membership import contains_value
+from structkit.schema.algebra.membership import constant_key, constant_value, contains_value
 from structkit.schema.algebra.ranges import intersect_numbers
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle, is_restricted
 from structkit.schema.ir.constructors import string, union

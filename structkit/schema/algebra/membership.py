@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal
 
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle, is_restricted
@@ -30,7 +31,7 @@ from structkit.schema.ir.nodes import (
     Union,
 )
 
-__all__ = ["contains_value", "expand", "strings_contain", "to_const"]
+__all__ = ["constant_key", "constant_value", "contains_value", "expand", "strings_contain", "to_const"]
 
 
 def contains_value(node: Schema, value: object, oracle: StringOracle = UNDECIDED) -> bool | None:
@@ -48,8 +49,8 @@ def contains_value(node: Schema, value: object, oracle: StringOracle = UNDECIDED
             return False
         case Ref():
             return None
-        case Const(text=text):
-            return canonical_key(json.loads(text)) == canonical_key(value)
+        case Const():
+            return constant_key(node) == canonical_key(value)
         case Union(branches=branches):
             return _any(contains_value(branch, value, oracle) for branch in branches)
         case Null():
@@ -86,6 +87,32 @@ def strings_contain(node: String, texts: Sequence[str], oracle: StringOracle) ->
     if node.content is not None:
         return [None if each else False for each in fits]
     return oracle.contains_each(node, texts) if True in fits and is_restricted(node) else fits
+
+
+def constant_key(node: Schema) -> object:
+    """Return the key of the value of a constant, see `canonical_key`; another node is its own key."""
+    if not isinstance(node, Const):
+        return node
+    return _short_key(node.text) if len(node.text) < _SHORT else canonical_key(json.loads(node.text))
+
+
+def constant_value(text: str) -> object:
+    """Return the value of a constant, which is not to be changed."""
+    return _short_value(text) if len(text) < _SHORT else json.loads(text)
+
+
+_SHORT = 100
+"""Length of constants whose values are kept."""
+
+
+@lru_cache(maxsize=10_000)
+def _short_value(text: str) -> object:
+    return json.loads(text)
+
+
+@lru_cache(maxsize=10_000)
+def _short_key(text: str) -> object:
+    return canonical_key(json.loads(text))
 
 
 def to_const(value: object) -> Const:
