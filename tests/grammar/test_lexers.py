@@ -24,6 +24,7 @@ from structkit.errors import LimitExceeded
 from structkit.grammar.read import GrammarSource
 from structkit.grammar.syntax import lalr
 from structkit.grammar.syntax.lark_grammar import LarkOptions
+from structkit.limits import Limits
 from structkit.testing import ScriptedModel, byte_vocabulary
 from tests.grammar.test_against_lark import IGNORED, PATTERNS, accepts, lark_accepts, shortest_rest
 from tests.grammars.walk import VOCABULARY as BYTES
@@ -262,7 +263,7 @@ def test_the_analysis_of_an_lalr_grammar_is_that_of_lark() -> None:
             expected.compute_lalr()
         except LarkError:
             continue
-        analyzer = lalr._analyzed(SimpleNamespace(rules=rules), "start")
+        analyzer = lalr._analyzed(SimpleNamespace(rules=rules), "start", Limits())
         assert lookaheads(analyzer) == lookaheads(expected), text
 
 

@@ -11,6 +11,7 @@ from lark.parsers.lalr_analysis import LALR_Analyzer
 
 from structkit.grammar.syntax.lalr import _analyzed
 from structkit.grammar.syntax.lookaheads import unions
+from structkit.limits import Limits
 from tests.shared import cases
 
 
@@ -45,7 +46,7 @@ def test_lookaheads_are_those_of_lark(grammar: str) -> None:
     lark = Lark(grammar, parser="lalr")
     theirs = LALR_Analyzer(ParserConf(lark.rules, {}, ["start"]))
     theirs.compute_lalr()
-    assert _lookaheads(_analyzed(lark, "start")) == _lookaheads(theirs)
+    assert _lookaheads(_analyzed(lark, "start", Limits())) == _lookaheads(theirs)
 
 
 def _lookaheads(analyzer: LALR_Analyzer) -> dict[object, dict[str, set[str]]]:

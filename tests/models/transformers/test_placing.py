@@ -20,7 +20,6 @@ pytest.importorskip("tokenizers", reason="needs tokenizers")
 from structkit.models.transformers.forward import forward_parameters, input_device, is_compiled  # noqa: E402
 from structkit.models.transformers.model import TransformersModel, from_transformers  # noqa: E402
 from tests.models.tiny import byte_level  # noqa: E402
-from tests.shared import ALL  # noqa: E402
 
 PROMPTS = ["Ana", "Tom is 7, and this prompt is longer.", "x"]
 TARGET = sk.Regex("[a-z]{3,6}")
@@ -158,7 +157,6 @@ def test_a_compiled_model_is_recognized(tokenizer, way: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not ALL, reason="needs --all, because torch traces for half a minute")
 def test_a_batch_of_a_compiled_model_is_that_of_the_model(tokenizer) -> None:
     # This backend fails where those that write code fail, and takes seconds, not minutes.
     plain = tiny("llama", len(tokenizer), num_hidden_layers=1)
