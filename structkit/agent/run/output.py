@@ -14,7 +14,7 @@ from structkit.agent.tools.context import Context
 from structkit.errors import AgentError, OutputValidationError, Retry, ToolError
 from structkit.functions.call import Call
 from structkit.generate.input.prompt import Prompt
-from structkit.generate.run.rejection import retry_prompt
+from structkit.generate.run.rejection import with_rejections
 from structkit.rejected import Rejected
 from structkit.vocabulary.control_tokens import display_text
 
@@ -54,9 +54,7 @@ def output_value(
 
 def with_refusals(turns: Prompt, refused: Sequence[tuple[str, str]]) -> Prompt:
     """Return the prompt of a step with the outputs that an output function refused, and why."""
-    for text, message in refused:
-        turns = retry_prompt(turns, text, message[:_MAX_MESSAGE])
-    return turns
+    return with_rejections(turns, [(text, message[:_MAX_MESSAGE]) for text, message in refused])
 
 
 def check_refusals(

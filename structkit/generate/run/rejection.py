@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from structkit.generate.decode.config import GeneratedTokens, RejectedSpan
@@ -13,7 +13,7 @@ from structkit.rejected import Rejected
 from structkit.targets.targets import Target
 from structkit.vocabulary.control_tokens import display_text
 
-__all__ = ["locate_rejected", "retry_prompt", "text_values"]
+__all__ = ["locate_rejected", "retry_prompt", "text_values", "with_rejections"]
 
 
 def locate_rejected(rejected: Rejected, values: Sequence[Field]) -> RejectedSpan:
@@ -69,12 +69,28 @@ def retry_prompt(prompt: Prompt, text: str, message: str) -> Prompt:
         text: The rejected answer.
         message: The errors, one in each line.
     """
-    lines = message.strip().splitlines() or ["it is not valid"]
-    reason = (
-        f" {lines[0].rstrip('.')}. " if len(lines) == 1 else "".join(f"\n- {line}" for line in lines) + "\n"
-    )
+    return with_rejections(prompt, [(text, message)])
+
+
+def with_rejections(prompt: Prompt, rejected: Iterable[tuple[str, str]]) -> Prompt:
+    """Return the prompt of another attempt after several rejected answers, each with its errors; see `retry_prompt`."""
     if isinstance(prompt, str):
-        return f"{prompt}\n\nThe answer {display_text(text)} is wrong:{reason}Give another."
-    wrong = Message(role="user", content=f"This answer is wrong:{reason}Give another.")
-    messages = (*prompt, Message(role="assistant", content=display_text(text)), wrong)
-    return Conversation(messages, prompt.tools) if isinstance(prompt, Conversation) else list(messages)
+        answers = (
+            f"\n\nThe answer {display_text(text)} is wrong:{_reason(message)}Give another."
+            for text, message in rejected
+        )
+        return prompt + "".join(answers)
+    messages = [*prompt]
+    for text, message in rejected:
+        messages.append(Message(role="assistant", content=display_text(text)))
+        wrong = f"This answer is wrong:{_reason(message)}Give another."
+        messages.append(Message(role="user", content=wrong))
+    return Conversation(tuple(messages), prompt.tools) if isinstance(prompt, Conversation) else messages
+
+
+def _reason(message: str) -> str:
+    """Return the errors of a rejected answer as they stand in a prompt."""
+    lines = message.strip().splitlines() or ["it is not valid"]
+    if len(lines) == 1:
+        return f" {lines[0].rstrip('.')}. "
+    return "".join(f"\n- {line}" for line in lines) + "\n"

@@ -30,12 +30,14 @@ import structkit as sk
 from structkit.generate.decode.config import Decoded, Flow, GeneratedTokens, RejectedSpan
 from structkit.generate.decode.decode import Attempt
 from structkit.generate.decode.rejected import RejectedTexts
+from structkit.generate.input.prompt import Prompt
 from structkit.generate.input.request import Request
 from structkit.generate.input.settings import Settings
 from structkit.generate.output.json_reader import Field as Value
 from structkit.generate.output.json_reader import read_values
-from structkit.generate.run.rejection import locate_rejected
+from structkit.generate.run.rejection import locate_rejected, retry_prompt, with_rejections
 from structkit.generate.sample.sample import Sampling
+from structkit.models.protocols import Conversation, Message
 from structkit.models.single_row import SingleRowBatch, new_batch
 from structkit.rejected import Rejected
 from structkit.targets.targets import read_target
@@ -431,3 +433,22 @@ def test_a_rejected_answer_of_a_model_that_returns_text_is_in_no_event() -> None
         told = [*events]
     assert [event.value for event in told if isinstance(event, sk.FieldEnd)] == [1, 3, 4, [1, 3, 4]]
     assert not any(isinstance(event, sk.FieldRetracted) for event in told)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "How old?",
+        [Message(role="user", content="How old?")],
+        Conversation((Message(role="user", content="How old?"),), ({"type": "function"},)),
+    ],
+    ids=["text", "messages", "conversation"],
+)
+def test_several_rejected_answers_are_added_as_one_after_the_other(prompt: Prompt) -> None:
+    rejected = [("-1", "it is negative"), ("x", "age: no number\nname: missing"), ("", " ")]
+    expected = prompt
+    for text, message in rejected:
+        expected = retry_prompt(expected, text, message)
+    assert with_rejections(prompt, rejected) == expected
+    assert type(with_rejections(prompt, rejected)) is type(prompt)
+    assert with_rejections(prompt, []) == prompt
