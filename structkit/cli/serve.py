@@ -56,6 +56,7 @@ def serve(arguments: argparse.Namespace) -> tuple[str, int]:
     try:
         import uvicorn
 
+        from structkit.cli.timed_protocol import TimedProtocol
         from structkit.serve import create_app
     except ImportError as error:
         raise MissingExtra("serve", "structkit serve needs", error.name or "starlette") from error
@@ -81,7 +82,7 @@ def serve(arguments: argparse.Namespace) -> tuple[str, int]:
             host=arguments.host,
             port=arguments.port,
             access_log=False,
-            http="h11",  # httptools, which uvicorn prefers if it is installed, has no bound on headers
+            http=TimedProtocol,  # of h11: httptools, which uvicorn prefers if it is installed, has no bound on headers
             h11_max_incomplete_event_size=_MAX_HEADERS,
             # uvicorn counts idle connections, too, and its 503 is plain text: that of the application comes first.
             limit_concurrency=2 * config.max_requests,

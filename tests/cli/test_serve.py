@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 import re
 import socket
 import subprocess
 import sys
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -15,6 +17,9 @@ from structkit.cli import main
 
 pytest.importorskip("prometheus_client", reason="needs the extra serve")
 uvicorn = pytest.importorskip("uvicorn", reason="needs the extra serve")
+
+from structkit.cli import timed_protocol  # noqa: E402
+from structkit.cli.timed_protocol import TimedProtocol  # noqa: E402
 
 
 def test_a_server_needs_a_key_where_it_is_told_to(
@@ -74,7 +79,45 @@ def test_the_arguments_are_settings(
     assert "anyone may use the model" not in capsys.readouterr().err
     [(_, options), _] = started
     assert (options["host"], options["port"], options["limit_concurrency"]) == ("0.0.0.0", 0, 160)
-    assert options["http"] == "h11", "the protocol that bounds headers, whatever else is installed"
+    assert options["http"] is TimedProtocol, "the protocol that bounds headers, whatever else is installed"
+
+
+def test_headers_that_do_not_arrive_end_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the first request and of a later one; an answer may take longer."""
+    monkeypatch.setattr(timed_protocol, "_HEADER_SECONDS", 0.3)
+    whole = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+    async def answer(scope: dict[str, object], receive: object, send: Callable[..., Awaitable[None]]) -> None:
+        await asyncio.sleep(0.5)
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    async def ends_after(port: int, *requests: bytes) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        found = b""
+        for sent in requests[:-1]:
+            writer.write(sent)
+            found += await reader.readuntil(b"ok")
+        writer.write(requests[-1])
+        found += await asyncio.wait_for(reader.read(), timeout=20)
+        writer.close()
+        return found
+
+    async def run() -> list[bytes]:
+        options = uvicorn.Config(answer, http=TimedProtocol, lifespan="off", log_config=None)
+        state = uvicorn.server.ServerState()
+        server = await asyncio.get_running_loop().create_server(
+            lambda: TimedProtocol(options, state, {}), "127.0.0.1", 0
+        )
+        port = server.sockets[0].getsockname()[1]
+        texts = [b""], [whole[:20]], [whole, whole[:20]]
+        found = await asyncio.gather(*(ends_after(port, *sent) for sent in texts))
+        server.close()
+        return found
+
+    nothing, part, answered = asyncio.run(run())
+    assert nothing == part == b""
+    assert answered.startswith(b"HTTP/1.1 200") and answered.endswith(b"ok")
 
 
 _ARENAS = """

@@ -196,7 +196,7 @@ IMPORTERS = {
         "models/transformers/loading.py",
         "models/transformers/model.py",
     },
-    "uvicorn": {"cli/serve.py"},
+    "uvicorn": {"cli/timed_protocol.py", "cli/serve.py"},
     "vllm": {"integrations/vllm/processor.py"},
 }
 """The only files that may import a package; imports for type checkers are allowed everywhere."""
