@@ -21,17 +21,17 @@ class TimedProtocol(H11Protocol):
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request."""
+        """Start the timer for the headers of the first request."""
         super().connection_made(transport)
         self._update()
 
     def data_received(self, data: bytes) -> None:
-        """Wait for the rest of the headers, unless they are complete."""
+        """Stop the timer once the headers are complete; start it with those of a later request."""
         super().data_received(data)
         self._update()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop to wait."""
+        """Stop the timer."""
         super().connection_lost(exc)
         self._stop()
 

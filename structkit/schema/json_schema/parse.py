@@ -168,7 +168,7 @@ class _Parser:
     ) -> None:
         self.python = python
         self.oracle = oracle
-        self._limits = limits
+        self.limits = limits
         self._draft = draft_of(document)
         self.contains_evaluates = self._draft > LAST_WITHOUT_EVALUATING_CONTAINS
         self._references = References(document, identifiers=self._draft > 4, resources=resources)
@@ -235,13 +235,13 @@ class _Parser:
         if not isinstance(raw, (dict, Mapping)):  # the test for dict is several times faster
             raise SchemaError(describe_no_schema(raw), place=path.text)
         self._charge(1, _STEPS, path)
-        if self._depth >= self._limits.schema_depth:
+        if self._depth >= self.limits.schema_depth:
             raise LimitExceeded(
-                "schema_depth", self._limits.schema_depth, "the nesting of the schema", place=path.text
+                "schema_depth", self.limits.schema_depth, "the nesting of the schema", place=path.text
             )
         if (
             self._relaxation is None
-            and (bare := bare_type(raw, path, self._limits, notes=self._notes)) is not None
+            and (bare := bare_type(raw, path, self.limits, notes=self._notes)) is not None
         ):
             return bare  # a fast path with the same result, for about half of all schemas
         similar = None if self._count < _MIN_CACHED_SCHEMAS else self._similar(raw, path)
@@ -263,7 +263,7 @@ class _Parser:
     def parse_values(self, raws: Mapping[str, object], keyword: str, path: SchemaPath) -> dict[str, Schema]:
         """Parse the schemas that a keyword maps names to."""
         found: dict[str, Schema] = {}
-        limits = self._limits
+        limits = self.limits
         self._check_room(len(raws), path)
         is_bare = self._relaxation is None and self._depth < limits.schema_depth
         for name, raw in raws.items():
@@ -293,17 +293,17 @@ class _Parser:
         return self._parsed.setdefault((*raw, *outline, path.base, path.scope), [])
 
     def _charge(self, nodes: int, steps: int, path: SchemaPath) -> None:
-        if self._count + nodes > self._limits.schema_nodes:
+        if self._count + nodes > self.limits.schema_nodes:
             self._check_room(nodes, path)
         self._count += nodes
         self._steps += steps * nodes
-        if self._steps > self._limits.work:
-            raise LimitExceeded("work", self._limits.work, "the work on the schema", place=path.text)
+        if self._steps > self.limits.work:
+            raise LimitExceeded("work", self.limits.work, "the work on the schema", place=path.text)
 
     def _check_room(self, nodes: int, path: SchemaPath) -> None:
         """Raise `LimitExceeded` if there is no room for `nodes` more schemas, before they are parsed."""
-        if self._count + nodes > self._limits.schema_nodes:
-            raise LimitExceeded("schema_nodes", self._limits.schema_nodes, "the schema", place=path.text)
+        if self._count + nodes > self.limits.schema_nodes:
+            raise LimitExceeded("schema_nodes", self.limits.schema_nodes, "the schema", place=path.text)
 
     def resolve(self, node: Ref, path: SchemaPath) -> Schema:
         """Return the definition of a reference."""
@@ -328,7 +328,7 @@ class _Parser:
     def _read(self, raw: Mapping[str, object], path: SchemaPath) -> Schema:
         if self._relaxation is not None:
             raw = self._relaxation.relax(raw, path)
-            if (bare := bare_type(raw, path, self._limits, notes=self._notes)) is not None:
+            if (bare := bare_type(raw, path, self.limits, notes=self._notes)) is not None:
                 return bare
         if not (self.python or self._relaxation):
             check_unknown(raw, path, lambda keys: self._charge(keys, _STEPS_PER_KEY, path))
@@ -336,7 +336,7 @@ class _Parser:
             check_slips(raw, path)
             if CHECKED in raw:
                 self.checked.append(Unenforced(path.text, "validator", str(raw[CHECKED])))
-        note = read_note(raw, path, self._limits) if self._notes else None
+        note = read_note(raw, path, self.limits) if self._notes else None
         kind = raw.get("type")
         unsupported = self.python and UNSUPPORTED in raw
         if (
@@ -398,7 +398,7 @@ class _Parser:
                     f"enum must be a list of values; write [{shorten_value(values)}]", place=path.text
                 )
             self._charge(len(values), _STEPS_PER_VALUE, path)
-            possible = enum_constants(raw, values, kinds, path, self._limits)
+            possible = enum_constants(raw, values, kinds, path, self.limits)
             none = "no value of enum or const has the required type" if values else "enum is empty"
             node = Union(tuple(possible)) if len(possible) > 1 else union(possible, none)
             yield "enum" if "enum" in raw else "const", node

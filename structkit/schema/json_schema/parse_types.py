@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Literal, Protocol, TypedDict, cast
 
 from structkit.errors import SchemaError, UnsupportedKeyword
+from structkit.limits import Limits
 from structkit.schema.algebra.intersect_strings import literal_text
 from structkit.schema.algebra.property_names import additional_values, matching_names
 from structkit.schema.algebra.ranges import number_range, tighter
@@ -68,9 +69,6 @@ _UNRESTRICTED_PATTERNS = frozenset({"", "^", "$", ".*", "^.*", ".*$", "[\\s\\S]*
 """Patterns that match every name."""
 
 
-_UNREACHABLE = 2**31
-"""A number of items that no text has."""
-
 _MAX_ALIASES = 100
 """Maximum number of references followed; a longer chain is a cycle."""
 
@@ -80,6 +78,7 @@ class ParseContext(Protocol):
 
     python: bool
     oracle: StringOracle
+    limits: Limits
 
     def parse(self, raw: object, path: SchemaPath) -> Schema:
         """Parse a subschema."""
@@ -279,7 +278,7 @@ def _contains(raw: RawSchema, items: Schema, path: SchemaPath, parser: ParseCont
     node = parser.parse(raw["contains"], here)
     if max_count is not None and max_count < min_count:
         return (Contains(Never(f"no array contains at least {min_count} and at most {max_count}"), items, 1),)
-    if max_count is not None and max_count >= _UNREACHABLE:
+    if max_count is not None and max_count > parser.limits.iterations:  # as of all repetitions; see `Limits`
         if not min_count:
             return ()
         max_count = None
