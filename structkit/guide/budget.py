@@ -305,7 +305,7 @@ class Budgets:
 
     def _quick_upper_bound(self, state: State) -> int:
         """Return the upper bound that is cheapest to compute."""
-        if self.index.automaton.has_distinct and not self._is_long(state):
+        if self.index.automaton.has_distinct:
             return self.completion_length(state)
         upper_bound = self.upper_bound(state)
         return upper_bound if upper_bound < UNREACHABLE else self.completion_length(state)

@@ -22,11 +22,18 @@ from structkit.index.index import Index
 
 __all__ = ["DistinctLengths"]
 
-_MAX_LENGTH = 64
-"""Bytes up to which texts are counted. If there are not enough, and longer ones, there is no bound."""
+_MIN_LENGTH, _MAX_LENGTH = 64, 1024
+"""Bytes up to which texts are counted, and those up to which they are counted if there are few shorter ones and
+`_MAX_WORK` is not exceeded. If there are not enough, and longer ones, there is no bound."""
 
 _MAX_WORK = 20_000_000
 """Transitions that are followed to count the texts of all rules, which takes about 0.1 s."""
+
+_RULE_WORK = 5_000
+"""Transitions that are followed in the time in which a rule of few states is looked at."""
+
+_ENOUGH = float(1 << 24)
+"""Texts that are enough for any value, more than `Limits.iterations`."""
 
 _MANY = float(1 << 60)
 """More texts than any value has."""
@@ -160,16 +167,18 @@ class DistinctLengths:
             work += (stop - first) * tables.width(first, stop)
             if automaton.counter_bounds[rule][0] or tables.call_distinct[calls].any():
                 return False
-        return _MAX_LENGTH * work <= _MAX_WORK
+        self._work = work
+        return _MIN_LENGTH * work <= _MAX_WORK
 
     def _count(self, tables: Tables) -> bool:
         """Count the texts of all states; a number may be too small. Return whether the time was enough."""
         moves = self._moves(tables)
-        self._texts = _count_texts(moves)
         open_ended = _open_ended(moves)
         if open_ended is None:
             return False
         self._longest = _longest_texts(moves, open_ended)
+        most = _MAX_WORK // (self._work + _RULE_WORK * len(moves.rules))
+        self._texts = _count_texts(moves, self._longest, min(max(most, _MIN_LENGTH), _MAX_LENGTH))
         return True
 
     def _moves(self, tables: Tables) -> _Moves:
@@ -237,11 +246,18 @@ class _Moves(NamedTuple):
     behind: NDArray[np.int64]
 
 
-def _count_texts(moves: _Moves) -> NDArray[np.float64]:
-    """Return float64[lengths, places], the number of texts of at most each length, or fewer."""
-    texts = np.zeros((_MAX_LENGTH + 1, len(moves.final)))
+def _count_texts(moves: _Moves, longest: NDArray[np.int64], most: int) -> NDArray[np.float64]:
+    """Return float64[lengths, places], the number of texts of at most each length, or fewer.
+
+    Args:
+        moves: The moves.
+        longest: The longest text of each place.
+        most: The maximum of the lengths; it is smaller where longer texts do not matter.
+    """
+    texts = np.zeros((most + 1, len(moves.final)))
     texts[0] = moves.final
-    for length in range(1, _MAX_LENGTH + 1):
+    total = texts[0].copy()
+    for length in range(1, most + 1):
         for rule in moves.rules:
             found = texts[length - 1][rule.counted] @ rule.byte_counts
             texts[length, rule.places] = np.minimum(found, _MANY)
@@ -250,7 +266,10 @@ def _count_texts(moves: _Moves) -> NDArray[np.float64]:
             before = length - np.maximum(fixed, 1)
             is_long = before >= 0
             np.maximum.at(texts[length], moves.callers[is_long], texts[before[is_long], varied[is_long]])
-    return np.minimum(np.cumsum(texts, axis=0), _MANY)
+        total += texts[length]
+        if length >= _MIN_LENGTH and ((total >= _ENOUGH) | (longest <= length)).all():
+            break
+    return np.minimum(np.cumsum(texts[: length + 1], axis=0), _MANY)
 
 
 def _open_ended(moves: _Moves) -> NDArray[np.bool_] | None:

@@ -77,3 +77,19 @@ def test_a_value_ends_within_the_bound_of_each_state(pattern: str) -> None:
                 break
             cursor.advance(int(rng.choice(tokens)))
         assert cursor.is_accepting
+
+
+def test_long_texts_are_counted_if_few_are_shorter() -> None:
+    """A text of n nested objects is one of 2^n, so 40 different ones have more than 64 bytes."""
+    keys = {"a": {"enum": [1, 2]}, "b": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/node"}]}}
+    node = {"type": "object", "properties": keys, "required": ["a", "b"], "additionalProperties": False}
+    items = {"type": "array", "items": {"$ref": "#/$defs/node"}, "minItems": 40, "uniqueItems": True}
+    guide = sk.compile({**items, "$defs": {"node": node}}, byte_vocabulary(), cache=False)
+    shortest = '{"a": 1, "b": null}'
+    bytes_of = [len(shortest) + 15 * depth for depth in range(5) for _ in range(2 ** (depth + 1))]
+    fewest = sum(bytes_of[:40]) + len(", ") * 39 + len("[]")
+    cursor = guide.cursor()
+    assert not cursor.fits(fewest - 1)
+    assert fewest <= cursor.min_tokens_to_end() < 10 * fewest
+    assert not cursor.fits(fewest - 1)  # the answer does not depend on earlier questions
+    assert cursor.fits(cursor.min_tokens_to_end())
