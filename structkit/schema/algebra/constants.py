@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import TypeGuard
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import TypeAlias, TypeGuard
 
 from structkit.schema.algebra.membership import constant_key, contains_value, strings_contain
 from structkit.schema.algebra.string_oracle import StringOracle
@@ -12,6 +14,7 @@ from structkit.schema.ir.constructors import union
 from structkit.schema.ir.nodes import (
     Array,
     Boolean,
+    Bound,
     Combined,
     Const,
     Integer,
@@ -24,6 +27,7 @@ from structkit.schema.ir.nodes import (
 )
 
 __all__ = [
+    "Pay",
     "allowed_constants",
     "is_string_constant",
     "lists_scalars",
@@ -32,6 +36,12 @@ __all__ = [
     "values_of",
     "without_other_constants",
 ]
+
+Pay: TypeAlias = Callable[[float], object]
+"""A function that charges the cost of comparisons, in intersected nodes."""
+
+_PAIRS_PER_NODE = 8
+"""Constants that are compared with a node in the time in which a node is intersected."""
 
 
 def is_string_constant(node: Schema) -> TypeGuard[Const]:
@@ -71,12 +81,17 @@ def without_other_constants(nodes: Sequence[Schema]) -> tuple[Schema, ...]:
     )
 
 
-def allowed_constants(nodes: Sequence[Schema], oracle: StringOracle) -> Schema | None:
+def allowed_constants(nodes: Sequence[Schema], oracle: StringOracle, pay: Pay) -> Schema | None:
     """Return the intersection of nodes, one of which lists scalars; `None` if none does, or an answer is not known.
+
+    Args:
+        nodes: The nodes.
+        oracle: Decides queries about strings.
+        pay: See `Pay`.
 
     >>> from structkit.schema.algebra.string_oracle import UNDECIDED
     >>> lists = [Union((Const("1"), Const('"a"'))), Union((String(), Const("2")))]
-    >>> allowed_constants(lists, UNDECIDED)
+    >>> allowed_constants(lists, UNDECIDED, lambda cost: None)
     Const(note=None, text='"a"')
     """
     listed = next((node for node in nodes if isinstance(node, Union) and lists_scalars(node)), None)
@@ -87,7 +102,7 @@ def allowed_constants(nodes: Sequence[Schema], oracle: StringOracle) -> Schema |
         if node is listed:
             continue
         branches = node.branches if isinstance(node, Union) else (node,)
-        answers = _contain_each(branches, kept, oracle)
+        answers = _contain_each(branches, kept, oracle, pay)
         if None in answers.values():
             return None
         kept = [constant for constant in kept if answers[constant]]
@@ -128,7 +143,7 @@ _NO_STRINGS = frozenset({Null, Boolean, Integer, Number, Array, Object, Combined
 
 
 def _contain_each(
-    nodes: Sequence[Schema], constants: Sequence[Schema], oracle: StringOracle
+    nodes: Sequence[Schema], constants: Sequence[Schema], oracle: StringOracle, pay: Pay
 ) -> dict[Schema, bool | None]:
     """Return for each constant whether one of some nodes contains it; `None` if it is not known.
 
@@ -137,30 +152,61 @@ def _contain_each(
     """
     known = set(nodes)
     strings = [node for node in nodes if isinstance(node, String)]
-    texts = [node for node in nodes if type(node) not in _NO_STRINGS and node not in strings]
-    others = [node for node in nodes if not is_string_constant(node)]
     new = [node for node in constants if is_string_constant(node) and node not in known]
     values: list[str] = json.loads(f"[{','.join(node.text for node in new)}]")
     columns = [strings_contain(node, values, oracle) for node in strings] if new else []
     of_strings: dict[Schema, tuple[bool | None, ...]] = {}
     if columns:
         of_strings.update(zip(new, zip(*columns, strict=True), strict=True))
-    return {
-        constant: constant in known
-        or _is_in_one(
-            texts if is_string_constant(constant) else others, constant, oracle, of_strings.get(constant, ())
-        )
-        for constant in constants
-    }
+    keys = {constant_key(node) for node in nodes if isinstance(node, Const) and not is_string_constant(node)}
+    known |= {node for node in constants if not is_string_constant(node) and constant_key(node) in keys}
+    ranges = [node for node in nodes if isinstance(node, (Integer, Number))]
+    known |= _in_ranges(ranges, [node for node in constants if node not in known], pay)
+    texts = [node for node in nodes if type(node) not in _NO_STRINGS and node not in strings]
+    others = [node for node in nodes if not isinstance(node, (Const, Integer, Number))]
+    found: dict[Schema, bool | None] = {}
+    for constant in constants:
+        compared = texts if is_string_constant(constant) else others
+        is_known = constant in known
+        pay(0 if is_known else len(compared) / _PAIRS_PER_NODE)
+        found[constant] = is_known or _is_in_one(compared, constant, oracle, of_strings.get(constant, ()))
+    return found
+
+
+def _in_ranges(nodes: Sequence[Integer | Number], constants: Sequence[Schema], pay: Pay) -> set[Schema]:
+    """Return the constants of numbers that one of some ranges contains; each is compared with ranges around it."""
+    of_numbers = [node for node in constants if isinstance(node, Const) and node.text[0] in "-0123456789"]
+    numbers = sorted([(Decimal(node.text), node.text, node) for node in of_numbers] if nodes else ())
+    values = [value for value, _, _ in numbers]
+    found: set[Schema] = set()
+    for node in nodes:
+        low, high = (end.value if isinstance(end, Bound) else end for end in (node.minimum, node.maximum))
+        first = 0 if low is None else bisect_left(values, low)
+        stop = len(values) if high is None else bisect_right(values, high)
+        compared = [constant for _, _, constant in numbers[first:stop] if constant not in found]
+        pay((1 + len(compared)) / _PAIRS_PER_NODE + max(stop - first, 0) / _NUMBERS_PER_NODE)
+        found |= {one for one in compared if contains_value(node, json.loads(one.text))}
+    return found
+
+
+_NUMBERS_PER_NODE = 200
+"""Numbers that are looked up in the time in which a node is intersected."""
 
 
 def _is_in_one(
-    nodes: Sequence[Schema], constant: Schema, oracle: StringOracle, answers: Iterable[bool | None]
+    nodes: Sequence[Schema], constant: Schema, oracle: StringOracle, answers: Sequence[bool | None]
 ) -> bool | None:
     """Return whether one of some nodes, or of those with answers, contains a constant; `None` if it is not known."""
+    if True in answers:
+        return True
+    is_known = None not in answers
     value: object = json.loads(constant.text) if nodes and isinstance(constant, Const) else None
-    answers = [*answers, *(contains_value(node, value, oracle) for node in nodes)]
-    return True if True in answers else None if None in answers else False
+    for node in nodes:
+        answer = contains_value(node, value, oracle)
+        if answer:
+            return True
+        is_known &= answer is not None
+    return False if is_known else None
 
 
 def _is_constant(node: Union) -> bool:

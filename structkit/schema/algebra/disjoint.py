@@ -8,10 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, combinations, pairwise, product, zip_longest
-from typing import TypeAlias
 
 from structkit.frozen import frozen
-from structkit.schema.algebra.constants import possible_texts, values_of
+from structkit.schema.algebra.constants import Pay, possible_texts, values_of
 from structkit.schema.algebra.intersect_strings import intersect_strings
 from structkit.schema.algebra.membership import constant_key, constant_value, contains_value
 from structkit.schema.algebra.ranges import intersect_numbers
@@ -84,10 +83,6 @@ def disjoint_before_definitions(
     is_disjoint = proof.pairwise(branches)
     pay(proof.steps)
     return True if is_disjoint else None if proof.met_reference else False
-
-
-Pay: TypeAlias = Callable[[float], object]
-"""A function that charges the cost of comparisons, in intersected nodes."""
 
 
 def may_intersect(

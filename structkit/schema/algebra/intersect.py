@@ -39,7 +39,7 @@ from structkit.schema.algebra.property_names import (
 )
 from structkit.schema.algebra.ranges import min_defined
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle
-from structkit.schema.ir.constructors import array, object_, union, with_note
+from structkit.schema.ir.constructors import array, object_, union, with_note, with_required
 from structkit.schema.ir.definitions import Definitions
 from structkit.schema.ir.json_values import shorten_repr
 from structkit.schema.ir.nodes import (
@@ -121,6 +121,8 @@ class Intersector:
         self.find: Callable[[str], Schema | None] = definitions.find
         self.differences: dict[str, tuple[Schema, frozenset[Schema]]] = {}
         self.sizes: dict[Combined, int] = {}
+        # By identity: equal nodes can have different notes. The parts are kept, so that no other node has their ids.
+        self._merged: dict[tuple[int, ...], tuple[tuple[Schema, ...], Schema]] = {}
 
     def intersect(self, nodes: Iterable[Schema], path: SchemaPath) -> Schema:
         """Return the values in all nodes; `path` is the location of the intersection.
@@ -145,9 +147,12 @@ class Intersector:
         if len(parts) < 2:
             return with_note(parts[0] if parts else Anything(), note)
         self.charge(len(parts), path)
-        first = next((part for part in parts if isinstance(part, Ref)), None)
+        first = next((part for part in parts if type(part) is Ref), None)
         if first is None:
-            merged = self._merge(parts, path, compared)
+            key = (path.is_within("not"), *map(id, parts))
+            if key not in self._merged:
+                self._merged[key] = parts, self._merge(parts, path, compared)
+            merged = self._merged[key][1]
         else:
             known = self._known(parts)
             is_known = known is not parts
@@ -158,13 +163,12 @@ class Intersector:
         """Return the distinct nodes of an intersection; the results of earlier intersections are split up."""
         found: dict[Schema, None] = {}
         for node in nodes:
-            parts = self._parts.get(node.name, (node,)) if isinstance(node, Ref) else (node,)
-            for part in parts:
-                if isinstance(part, Never):
+            for part in self._parts.get(node.name, (node,)) if type(node) is Ref else (node,):
+                if type(part) is Never:
                     return (part,)
-                if not isinstance(part, Anything):
+                if type(part) is not Anything:
                     found[part] = None
-        for name in [part.name for part in found if isinstance(part, Ref) and part.name in self.differences]:
+        for name in [part.name for part in found if type(part) is Ref and part.name in self.differences]:
             minuend, subtrahends = self.differences[name]
             if any(other in found for other in subtrahends):
                 return (Never("one alternative excludes the values that another one requires"),)
@@ -213,7 +217,7 @@ class Intersector:
             return self._intersect(narrowed, path, compared)
         parts = combine_alternatives(parts)
         unions = [part for part in parts if isinstance(part, Union)]
-        if len(unions) > 1 and (listed := allowed_constants(parts, self.oracle)) is not None:
+        if len(unions) > 1 and (listed := allowed_constants(parts, self.oracle, pay)) is not None:
             return listed
         if unions:
             smallest = min(unions, key=lambda part: len(part.branches))
@@ -340,7 +344,7 @@ class Intersector:
                 (group, matching_names(list(values), group.names, self.oracle, here)) for group in choice
             ]
             more = [
-                _with(one, key.name, self.intersect((key.value, group.value), here))
+                with_required(one, key.name, self.intersect((key.value, group.value), here))
                 for one in found
                 for key in new
                 for group, allowed in matching
@@ -491,9 +495,3 @@ def _has_many_combinations(parts: Sequence[Schema]) -> bool:
             return len(parts) > 1
         count *= max(1, sum([kind is Object or kind is Ref for kind in kinds]))
     return count > _MAX_MULTIPLIED
-
-
-def _with(node: Object, name: str, value: Schema) -> Object:
-    """Return the object with `name` required and its value replaced."""
-    keys = (replace(k, value=value, required=True) if k.name == name else k for k in node.properties)
-    return replace(node, properties=tuple(keys))

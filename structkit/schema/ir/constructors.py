@@ -24,7 +24,7 @@ from structkit.schema.ir.nodes import (
 )
 from structkit.schema.ir.path import path_step
 
-__all__ = ["array", "object_", "string", "union", "with_note"]
+__all__ = ["array", "object_", "string", "union", "with_note", "with_required"]
 
 
 def with_note(node: Schema, note: Note | None) -> Schema:
@@ -109,6 +109,17 @@ def object_(node: Object) -> Schema:
     if impossible and not node.additional:
         node = replace(node, properties=tuple(key for key in node.properties if key not in impossible))
     return _check_counts(node) if node.min_properties or node.max_properties is not None else node
+
+
+def with_required(node: Object, name: str, value: Schema) -> Object:
+    """Return the object with `name` required and its value replaced.
+
+    >>> from structkit.schema.ir.nodes import Property
+    >>> with_required(Object((Property("a", String(), required=False),)), "a", Anything()).properties[0].required
+    True
+    """
+    keys = (replace(k, value=value, required=True) if k.name == name else k for k in node.properties)
+    return replace(node, properties=tuple(keys))
 
 
 def _check_counts(node: Object) -> Schema:

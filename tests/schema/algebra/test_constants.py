@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
+from random import Random
 from typing import Any
 
 import pytest
@@ -18,13 +19,15 @@ from jsonschema import Draft202012Validator
 from structkit.errors import UnsatisfiableSchema
 from structkit.limits import Limits
 from structkit.lowering.strings.oracle import AutomatonOracle
+from structkit.schema.algebra.constants import allowed_constants
 from structkit.schema.algebra.difference import difference
 from structkit.schema.algebra.disjoint import pairwise_disjoint
 from structkit.schema.algebra.intersect import Intersector
-from structkit.schema.algebra.membership import contains_value
+from structkit.schema.algebra.membership import contains_value, to_const
+from structkit.schema.algebra.string_oracle import UNDECIDED
 from structkit.schema.ir.constructors import union
 from structkit.schema.ir.definitions import Definitions
-from structkit.schema.ir.nodes import Bound, Const, Integer, Number, Schema, String
+from structkit.schema.ir.nodes import Boolean, Bound, Const, Integer, Number, Schema, String, Union
 from structkit.schema.ir.path import SchemaPath
 from tests.schema.reading import read
 from tests.schema.semantics import holds
@@ -196,3 +199,35 @@ def test_differences_of_many_objects_with_numbers_do_not_take_long() -> None:
         and holds(document, {"k": 60})
     )
     assert fractions["made"] < 5_000
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_numbers_in_lists_meet_ranges(seed: int) -> None:
+    """Each number is compared with the ranges around it, and what is compared is paid for."""
+    chance = Random(seed)
+
+    def end() -> Bound | None:
+        return (
+            Bound(Decimal(chance.randrange(-90, 90)) / 4, chance.random() < 0.5)
+            if chance.random() < 0.8
+            else None
+        )
+
+    listed = [to_const(chance.choice((n, n / 4, float(n), str(n), n > 0))) for n in range(-30, 30)]
+    ranges: list[Schema] = [
+        Number(minimum=end(), maximum=end(), multiple_of=Decimal("0.5")) for _ in range(4)
+    ]
+    ranges += [Integer(minimum=n, maximum=n + 2) for n in range(-28, 28, 9)]
+    others = Union((*ranges, *chance.sample(listed, 9), String(max_length=1), Boolean()))
+    found = allowed_constants([union(listed), others], UNDECIDED, lambda cost: None)
+    expected = [each for each in listed if contains_value(others, json.loads(each.text))]
+    assert found == union(expected)
+
+
+def test_many_numbers_meet_many_ranges() -> None:
+    costs: list[float] = []
+    listed = union(to_const(n) for n in range(3_000))
+    ranges = Union((*(Integer(minimum=5 * n, maximum=5 * n + 3) for n in range(600)), String()))
+    found = allowed_constants([listed, ranges], UNDECIDED, costs.append)
+    assert isinstance(found, Union) and len(found.branches) == 2_400
+    assert 2_400 / 10 < sum(costs) < 2_400

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -24,12 +25,15 @@ from structkit.schema.ir.nodes import (
     Additional,
     Anything,
     Array,
+    Bound,
     Combined,
     Const,
     Contains,
     Document,
     Integer,
+    Note,
     Null,
+    Number,
     Object,
     Property,
     Ref,
@@ -397,3 +401,16 @@ def test_the_error_of_too_many_combinations_names_a_limit_that_helps(
     intersector = Intersector(Definitions(), Limits(schema_nodes=8), max_cost=max_cost)
     with pytest.raises(LimitExceeded, match=re.escape(remedy)):
         intersector.charge(100, SchemaPath())
+
+
+def test_the_same_nodes_are_intersected_once() -> None:
+    """Items before conditions on prefixes meet the same items again and again; equal ones can have other notes."""
+    intersector = Intersector(Definitions(), Limits())
+    numbers, bounded = Union((Number(maximum=Bound(Decimal(9))), String())), Integer(minimum=3)
+    found = intersector.intersect((numbers, bounded), SchemaPath())
+    assert found == Integer(minimum=3, maximum=9)
+    assert intersector.intersect((numbers, bounded), SchemaPath().child("items")) is found
+    noted = Union((Number(maximum=Bound(Decimal(9)), note=Note("nine")), String()))
+    assert noted == numbers
+    again = intersector.intersect((noted, bounded), SchemaPath())
+    assert again == found and again is not found
