@@ -8,9 +8,10 @@ becomes a rule that other rules call.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 
-from structkit.errors import LimitExceeded, PatternError, UnsupportedKeyword
+from structkit.errors import LimitExceeded, PatternError, StructkitError, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.lowering.alternatives import UnionLowerer
 from structkit.lowering.containers.any_json import any_json
@@ -333,19 +334,18 @@ class _Lowering:
         """Lower one schema; if it cannot be enforced and `strict` is false, lower a larger schema."""
         try:
             return self.lower_exact(schema, path)
-        except (UnsupportedKeyword, PatternError) as error:
-            if self.strict:
+        except StructkitError as error:
+            error.place = error.place or path
+            if self.strict or not isinstance(error, (UnsupportedKeyword, PatternError)):
                 raise
-            self.unenforced[Unenforced(error.place or path, keyword_of(error), error.message)] = None
+            self.unenforced[Unenforced(error.place, keyword_of(error), error.message)] = None
             return self.relax(schema, path)
 
     def relax(self, schema: Schema, path: str) -> Node:
         """Lower the first weaker schema that can be enforced."""
         for larger in relaxations(schema):
-            try:
+            with suppress(UnsupportedKeyword, PatternError):
                 return self.lower_exact(larger, path)
-            except (UnsupportedKeyword, PatternError):
-                continue
         return self.lower_exact(Anything(), path)
 
     def charge(self, count: int, path: str) -> None:

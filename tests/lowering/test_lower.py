@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+import structkit as sk
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
 from structkit.errors import LimitExceeded, PatternError, SchemaError, UnsatisfiableSchema, UnsupportedKeyword
@@ -445,3 +446,14 @@ def test_constants_are_spaced_outside_of_strings() -> None:
     compact = written(value, "compact")
     assert lower(Document(Const(compact))).start == LiteralText(written(value))
     assert lower(Document(Const(compact)), whitespace="compact").start == LiteralText(compact)
+
+
+def test_an_error_of_a_format_names_the_place() -> None:
+    """The language of a format is shared by all strings of the format, so it has no place."""
+
+    class Price(BaseModel):
+        amount: Annotated[Decimal, Field(gt=Decimal("0." + "9" * 300), lt=1)]
+
+    with pytest.raises(UnsupportedKeyword, match="60 significant digits") as caught:
+        sk.to_regex(Price)
+    assert caught.value.place == "$.amount"
