@@ -300,6 +300,16 @@ _CASES: dict[str, Callable[[], Any]] = {
     "texts before the one that is left, unique": lambda: schema(
         type="array", prefixItems=[{"type": "string"}] * 20, items={"enum": ["a", "b"]}, contains={"const": "b"}, minItems=22, uniqueItems=True
     ),
+    "3,000 numbers that meet 3,000 ranges or texts": lambda: {
+        "allOf": [
+            {"enum": list(range(3_000))},
+            {"anyOf": [*(schema(type="integer", minimum=10 * n, maximum=10 * n + 5) for n in range(3_000)), _text()]},
+        ]
+    },
+    "oneOf of 10 arrays of 20 numbers, each with another": lambda: schema(
+        type="array",
+        oneOf=[{"prefixItems": [{"enum": list(range(n + 1))}] * 20, "contains": {"const": n}} for n in range(10)],
+    ),
     "maxContains 10^12": lambda: schema(type="array", contains=_INTEGER, maxContains=10**12),
     "not enum of 40 nested objects": lambda: union(
         properties={"a": union(properties={"b": schema(type="array", items=_INTEGER)})},

@@ -10,7 +10,16 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Annotated, Any, Literal, Optional, Union
 
-from pydantic import AliasChoices, AliasPath, BaseModel, Field, Json, StringConstraints, create_model
+from pydantic import (
+    AliasChoices,
+    AliasPath,
+    BaseModel,
+    ConfigDict,
+    Field,
+    Json,
+    StringConstraints,
+    create_model,
+)
 from typing_extensions import TypeAliasType, TypedDict
 
 import structkit as sk
@@ -54,6 +63,12 @@ def _function(count: int) -> Callable[..., int]:
     return scope["call"]  # type: ignore[no-any-return]
 
 
+class _Chain(BaseModel):
+    model_config = ConfigDict(frozen=True)
+    bit: bool
+    rest: Optional[_Chain] = None
+
+
 class _Node(BaseModel):
     left: Optional[_Node] = None
     right: Optional[_Node] = None
@@ -87,6 +102,8 @@ _CASES: dict[str, Callable[[], Any]] = {
     "dict of 500 literals": lambda: dict[Literal[tuple(f"k{n}" for n in range(500))], int],  # type: ignore[misc]
     "set of 300 literals, all": lambda: Annotated[set[Literal[tuple(range(300))]], Field(min_length=300)],
     "set of tuples of bits": lambda: Annotated[set[tuple[bool, bool, bool, bool, bool]], Field(min_length=32)],
+    "set of 20 models that contain themselves": lambda: Annotated[set[_Chain], Field(min_length=20)],
+    "Decimal above 0.999... of 300 digits": lambda: Annotated[Decimal, Field(gt=Decimal("0." + "9" * 300), lt=1)],
     "set of floats": lambda: Annotated[set[float], Field(min_length=500)],
     "tuple of 3,000": lambda: tuple[(int,) * 3_000],  # type: ignore[misc]
     "Json nested 5 deep": lambda: _nested(5, lambda kind: Json[kind]),
