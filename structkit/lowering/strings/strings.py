@@ -187,7 +187,7 @@ class StringLowerer:
         given = with_source(given, lowering.source, path)
         if not encode_source(cast("Substring", string_tail(language(given)))).starts.size:
             lowering.empty_reason = lowering.empty_reason or (
-                "the source of the quote is empty",
+                "the source of the quote is empty or blank",
                 path,
             )
             return NEVER

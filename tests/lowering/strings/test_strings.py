@@ -48,7 +48,11 @@ def test_a_quote_is_a_part_of_its_source(words: bool, least: int, most: int | No
 
 
 def test_a_quote_of_nothing_is_no_value() -> None:
-    for source, message in [("", "the source of the quote is empty"), ("ab", "at least 3")]:
+    for source, message in [
+        ("", "the source of the quote is empty or blank"),
+        (" \n", "the source of the quote is empty or blank"),
+        ("ab", "at least 3"),
+    ]:
         with pytest.raises(UnsatisfiableSchema, match=message) as raised:
             link(read_target(Annotated[str, sk.Quote(source=source), Field(min_length=3)]).rules())
         assert raised.value.place == "$"
