@@ -167,7 +167,7 @@ class LarkGrammar:
         if self.options.indenter is not None and lexer in ("dynamic", "dynamic_complete"):
             return f"a postlex needs tokens, and lexer={lexer!r} has none; use lexer='basic' or parser='lalr'"
         if self.holes and not self.is_dynamic:
-            return f"lexer={lexer!r} has no holes; use parser='earley' with lexer='dynamic'"
+            return f"{parser=} with {lexer=} has no holes; use parser='earley' with lexer='dynamic'"
         return None
 
     @property
