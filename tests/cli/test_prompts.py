@@ -7,11 +7,14 @@ import json
 import os
 import subprocess
 import sys
+from itertools import permutations
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from structkit.cli import main
+from structkit.cli.many import _OutputFile, _OutputStream
 from structkit.testing import ScriptedModel
 from tests.cli.targets import ANA
 
@@ -238,3 +241,56 @@ def test_targets_without_a_file(
     monkeypatch.setattr("structkit.cli.extract.load", lambda name: ScriptedModel([reply]))
     assert main(["extract", "x", *options]) == 0
     assert capsys.readouterr().out == printed + "\n"
+
+
+def test_answers_that_a_killed_run_stored_are_kept(tmp_path: Path) -> None:
+    """Runs that end at any time, in the middle of a line, lose no other answer and repeat none."""
+    random = Random(1)
+    for case in range(30):
+        path = tmp_path / f"{case}.jsonl"
+        pending, stored = Path(f"{path}.pending"), set[int]()
+        while len(stored) < 6:
+            output = _OutputFile(path)
+            assert {number for number in range(6) if output.has(number)} == stored
+            assert output.existing == len(stored)
+            for number in random.sample([*{*range(6)} - stored], random.randint(1, 6 - len(stored))):
+                output.put(number, {"value": f"é{number}"})
+                stored.add(number)
+            if len(stored) == 6:
+                with output:
+                    pass
+                break
+            output._file.close()
+            output._pending_file.close()
+            for sink in (path, pending):
+                with sink.open("a", encoding="utf-8") as file:
+                    file.write(random.choice(["", '{"val', '{"value": 1}']))
+        answers = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        assert answers == [{"value": f"é{number}"} for number in range(6)] and not pending.exists()
+
+
+def test_stored_answers_that_are_no_answers_are_dropped(tmp_path: Path) -> None:
+    path, pending = tmp_path / "a.jsonl", tmp_path / "a.jsonl.pending"
+    path.write_text("{}\n")
+    pending.write_text('0 {"old": 1}\n2 {"value": 2}\n3 {"value"\nx {}\n\n' + "4 " + "[" * 200_000 + "\n")
+    with _OutputFile(path) as output:
+        assert [output.has(number) for number in range(5)] == [True, False, True, False, False]
+        output.put(1, {})
+    assert (path.read_text(), pending.exists()) == ('{}\n{}\n{"value": 2}\n', False)
+    pending.write_text('1 {"value": 2}\n')
+    path.unlink()  # a new output does not continue the answers of another one
+    with _OutputFile(path) as output:
+        assert output.existing == 0 and not output.has(1)
+
+
+def test_answers_on_standard_output_come_in_the_order_of_the_lines(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for order in permutations(range(4)):
+        written = ""
+        with _OutputStream() as output:
+            for count, number in enumerate(order, 1):
+                output.put(number, {"value": f"é{number}"})
+                done = next(at for at in range(5) if at not in order[:count])
+                written += capsys.readouterr().out
+                assert written == "".join(f'{{"value": "\\u00e9{each}"}}\n' for each in range(done))

@@ -13,10 +13,13 @@ import pytest
 
 import structkit as sk
 from structkit.cli import main
+from structkit.doctor import logits_model, machine
 from structkit.doctor.check import Check
 from structkit.doctor.logits_model import check_logits_model
 from structkit.doctor.machine import check_machine
 from structkit.doctor.text_model import check_text_model
+from structkit.index.disk.store import folder
+from structkit.models.single_row import SingleRowBatch
 from structkit.models.text.protocol import TextModel
 from structkit.testing import RandomModel
 from tests.models.servers.fake import Say, error, serve
@@ -181,6 +184,54 @@ def test_a_model_with_logits() -> None:
     assert {check.status for check in checks.values()} == {"yes"}
     assert "masked" in checks["value"].found
     assert {check.name for check in check_logits_model(RandomModel(seed=1))} >= {"model", "value"}
+
+
+def test_what_a_model_with_logits_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Plain(RandomModel):
+        takes_messages = False
+        context_length = 4096
+
+    def failing(request: object) -> None:
+        raise sk.ModelError("out of memory")
+
+    monkeypatch.setattr(logits_model, "run", failing)
+    monkeypatch.setattr(logits_model, "new_batch", SingleRowBatch)
+    checks = {check.name: check for check in check_logits_model(Plain(seed=1))}
+    assert checks["model"].found.endswith("context 4,096")
+    lacks = {
+        name: (check.status, check.found, check.remedy)
+        for name, check in checks.items()
+        if check.status != "yes"
+    }
+    assert lacks == {
+        "messages": (
+            "missing",
+            "there is no chat template",
+            "messages are joined to one text; an instruction-tuned model has a template",
+        ),
+        "several tokens at once": ("missing", "no: the model cannot take back what it has read", ""),
+        "value": ("no", "out of memory", "report it with this output"),
+    }
+
+
+def test_the_folder_of_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is made with those around it, for the user alone, or may exist."""
+    path = tmp_path / "some" / "where"
+    monkeypatch.setenv("STRUCTKIT_CACHE_DIR", str(path))
+    for _ in range(2):
+        check = machine._check_cache()
+        assert (check.status, check.found) == ("yes", str(folder()))
+        assert folder().stat().st_mode & 0o777 == 0o700 and not [*folder().iterdir()]
+
+
+def test_kernels_that_take_long_have_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for most, status, remedy in ((0, "no", "python -m structkit.build_kernels"), (1e9, "yes", "")):
+        monkeypatch.setattr(machine, "_MAX_FIRST_MASK", most)
+        check = machine._check_kernels()
+        assert (
+            check.status == status and check.remedy.startswith(remedy) and bool(check.remedy) == bool(remedy)
+        )
+        assert re.fullmatch(r"the first mask after \d+\.\d\d s", check.found)
 
 
 def test_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

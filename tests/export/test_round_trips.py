@@ -19,7 +19,7 @@ from structkit.automaton.runtime.reader import Reader
 from structkit.errors import LimitExceeded, UnsatisfiableSchema
 from structkit.export.gbnf import format_gbnf
 from structkit.export.lark import format_lark
-from structkit.regex.nodes import LiteralText, Node, Repeat, Rules, Seq
+from structkit.regex.nodes import CharClass, LiteralText, Node, Repeat, Rules, Seq
 from structkit.targets.targets import AnyTarget, read_target
 from tests.languages import nodes, texts
 from tests.shared import SHARED, cases
@@ -208,3 +208,12 @@ def test_a_grammar_that_is_too_large_is_refused() -> None:
 def test_an_automaton_of_many_moves_is_refused_before_it_is_written() -> None:
     with pytest.raises(LimitExceeded, match="work"):
         sk.to_gbnf({"type": "integer", "multipleOf": 9973})
+
+
+def test_a_class_of_one_character_is_written_as_its_text() -> None:
+    for character in 'a"\\\n]-é😀':
+        one, text = (
+            Rules(CharClass(((ord(character), ord(character)),)), {}),
+            Rules(LiteralText(character), {}),
+        )
+        assert format_gbnf(one) == format_gbnf(text) and format_lark(one) == format_lark(text)

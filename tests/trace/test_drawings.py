@@ -198,7 +198,9 @@ def test_spans_of_another_text_join_to_it(spans: list[TraceSpan], text: str) -> 
     found, withdrawn = replace_text(spans, text, "accepted")
     before = text_of(spans)
     common = len(before) - len(withdrawn)
-    assert text_of(found) == text
-    assert before == before[:common] + withdrawn
-    assert before[:common] == text[:common]
+    assert text_of(found) == text and all(span.text for span in found)
+    assert before[:common] == text[:common] and before == before[:common] + withdrawn
+    assert text[common : common + 1] != withdrawn[:1] or not withdrawn
+    kinds = [span.kind for span in spans for _ in span.text][:common] + ["accepted"] * (len(text) - common)
+    assert [span.kind for span in found for _ in span.text] == kinds
     assert text_of(join_spans(spans)) == before

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,6 +22,7 @@ from structkit.vocabulary.control_tokens import (
     to_bytes,
     to_text,
     with_control_tokens,
+    with_named_tokens,
 )
 from tests.reading import reads
 
@@ -110,3 +113,28 @@ def test_control_tokens_are_displayed_by_name() -> None:
     text = f"a{control_text('[A]')}é"
     assert to_text(to_bytes(text)) == text
     assert display_text(text) == "a[A]é"
+
+
+def test_named_tokens_are_found_by_name_or_number() -> None:
+    plain = sk.Vocabulary([b"a", None, None, None], eos_token_ids={3}, named_tokens={"<x>": 1, "<end>": 3})
+    for names, ids in (
+        ({"<x>"}, {1: "<x>"}),
+        ({"<[2]>", "<x>"}, {1: "<x>", 2: "<[2]>"}),
+        ({"<[0]>"}, {0: "<[0]>"}),
+    ):
+        found = with_named_tokens(plain, names).tokens
+        assert list(map(to_text, found)) == [
+            control_text(ids[at]) if at in ids else to_text(token) for at, token in enumerate(plain.tokens)
+        ]
+    for name in ("<y>", "<[4]>", "<[1234567890]>", "<[]>"):
+        with pytest.raises(
+            sk.VocabularyError, match=re.escape(f"the vocabulary has no token {name}\n  write `<[id]>`")
+        ):
+            with_named_tokens(plain, {"<x>", name})
+    for name in ("<end>", "<[3]>"):
+        with pytest.raises(sk.VocabularyError, match=re.escape(f"the token {name} ends a sequence")):
+            with_named_tokens(plain, {name})
+    with pytest.raises(
+        sk.VocabularyError, match=re.escape("<[1]> and <x> are one token\n  write one of them")
+    ):
+        with_named_tokens(plain, {"<x>", "<[1]>"})

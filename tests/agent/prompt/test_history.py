@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Sequence
+from random import Random
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import structkit as sk
+from structkit.agent.prompt.history import order_outputs
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User
 from structkit.testing import ScriptedModel
 
@@ -366,3 +368,16 @@ def test_processors_make_room_for_a_history_and_for_outputs() -> None:
         sk.Agent(model, tools=[look]).run("Go.", messages=history)
     agent = sk.Agent(model, tools=[look], history_processors=[lambda messages: messages[120:]])
     assert agent.run("Go.", messages=history).value == "done"
+
+
+def test_outputs_of_others_stand_in_the_order_of_their_calls() -> None:
+    random = Random(1)
+    for _ in range(50):
+        ordered: list[Message] = []
+        shuffled: list[Message] = []
+        for step in range(random.randrange(4)):
+            parts = tuple(CallPart(id=f"{step}-{at}", name="f", arguments="{}") for at in range(1, 5))
+            outputs = [Output(id=part.id, name="f", content="") for part in parts]
+            ordered += [User(content=f"{step}"), Calls(calls=parts), *outputs]
+            shuffled += [User(content=f"{step}"), Calls(calls=parts), *random.sample(outputs, len(outputs))]
+        assert [*order_outputs(shuffled)] == ordered

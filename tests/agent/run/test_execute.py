@@ -7,14 +7,16 @@ import json
 import threading
 import time
 from collections.abc import Callable, Coroutine
-from typing import Any
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from pydantic import TypeAdapter
 
 import structkit as sk
-from structkit.agent.run.actions import AwaitValue
-from structkit.agent.run.execute import _await_value
+from structkit.agent.run.actions import AwaitValue, CallOutcome, PreparedCall
+from structkit.agent.run.execute import Executor, _await_value
 from structkit.testing import ScriptedModel
 from tests.agent.run.execute_cases import RUNS, agent_of
 from tests.calls import call
@@ -400,3 +402,35 @@ def test_a_suspended_run_keeps_the_metadata_of_its_calls(caplog: pytest.LogCaptu
     assert [each.message.partition(",")[0] for each in caplog.records] == [
         "the metadata of call_2 is left out of the state of the run"
     ]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(
+    ("own", "left", "waits"), [(2, 2, 2), (2, None, 2), (None, 3, 3.5), (9, 3, 3.5), (2, 3, 2)]
+)
+def test_a_call_is_waited_for_until_its_timeout(
+    is_async: bool, own: float | None, left: float | None, waits: float
+) -> None:
+    """The timeout of the tool, or a moment after that of the run; an async tool has a moment to end by itself."""
+    waited: list[float] = []
+
+    class Hanging(Future[CallOutcome]):
+        def result(self, timeout: float | None = None) -> CallOutcome:
+            waited.append(timeout or 0.0)
+            return super().result(0)
+
+    call = SimpleNamespace(
+        tool=SimpleNamespace(tool=SimpleNamespace(timeout=own)),
+        context=SimpleNamespace(cancelled=threading.Event(), seconds_left=left if left is not None else own),
+    )
+    started = time.perf_counter() - 1
+    loop = asyncio.new_event_loop() if is_async else None
+    with Executor() as executor:
+        for begun in (started, started - 100):
+            outcome = executor._wait(cast("PreparedCall", call), Hanging(), loop, begun)
+            assert call.context.cancelled.is_set() and outcome.seconds >= 1
+    if loop is not None:
+        loop.close()
+    assert waited == [pytest.approx(waits - 1 + 0.5 * is_async, abs=0.2), 0]
+    said = f"within {own} seconds" if call.context.seconds_left == own else "before the timeout of the run"
+    assert str(outcome.error) == f"the call did not return {said}"

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any, Union
+from itertools import product
+from types import SimpleNamespace
+from typing import Annotated, Any, Union, cast
 
 import pytest
 from pydantic import AfterValidator, BaseModel
 
 import structkit as sk
 from structkit import messages
+from structkit.agent.run.config import AgentConfig
+from structkit.agent.run.output import check_refusals, with_refusals
 from structkit.testing import RandomModel, ScriptedModel
 
 RUNS: list[object] = []
@@ -240,3 +244,35 @@ def test_a_long_refusal_is_shortened() -> None:
     model = ScriptedModel(['{"number": 1}', '{"number": 2}'])
     assert sk.Agent(model, output_type=refuse).run("x").value == 2
     assert len(model.prompts[1]) < 5_000
+
+
+@pytest.mark.parametrize("on_limit", ["answer", "raise"])
+@pytest.mark.parametrize("is_last", [False, True])
+def test_the_last_refusal_is_told(on_limit: str, is_last: bool) -> None:
+    for retries, count in product(range(3), range(1, 5)):
+        config = cast(
+            "AgentConfig", SimpleNamespace(settings=SimpleNamespace(retries=retries), on_limit=on_limit)
+        )
+        refused, refusal = [(f"text {n}", f"message {n}") for n in range(count)], sk.Retry("no")
+        used = count > retries
+        if not used and not (is_last and on_limit == "answer"):
+            check_refusals(refused, refusal, config, is_last=is_last)
+            continue
+        with pytest.raises(sk.OutputValidationError) as error:
+            check_refusals(refused, refusal, config, is_last=is_last)
+        why = f"retries={retries} are used" if used else "all steps are used"
+        assert (
+            error.value.cause
+            == f"the output function refused text {count - 1}, and {why}: message {count - 1}"
+        )
+        assert f"increase {'retries' if used else 'max_steps'}, or let" in str(error.value)
+        assert (error.value.text, error.value.attempts) == (
+            f"text {count - 1}",
+            tuple(text for text, _ in refused),
+        )
+        assert error.value.rejected.cause is refusal is error.value.__cause__
+
+
+def test_a_long_refusal_is_cut_in_the_prompt() -> None:
+    prompt = with_refusals("x", [("1", "a" * 3000)])
+    assert "a" * 2000 in prompt and "a" * 2001 not in prompt

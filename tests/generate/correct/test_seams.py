@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from random import Random
 from typing import Any, Literal
 
 import pytest
@@ -240,3 +241,18 @@ def test_the_place_of_a_later_token_is_known_if_all_tokens_are_the_text(
     scored = tuple(ScoredToken(text, (text, b"Fri")) for text in texts)
     tokens.add(ScoredText("on noon", scored))
     assert tokens.choose(3, cursor, b"on ", 100)[0] == expected
+
+
+def test_a_word_begins_behind_the_last_character_that_is_none() -> None:
+    random = Random(1)
+    for _ in range(400):
+        text = bytes(
+            random.choices(rb'a_.+-0Z "\{:' + b"\xc3\x7f", [*[9] * 7, *[1] * 7], k=random.choice((3, 9, 60)))
+        )
+        start = len(text)
+        while start and (text[start - 1] > 127 or re.match(rb"[\w.+-]", text[start - 1 : start])):
+            start -= 1
+        expected = len(text) if len(text) - start > 40 else start
+        while 0 < expected < len(text) and text[expected - 1 : expected] == b"\\":
+            expected -= 1
+        assert word_start(text) == expected, text

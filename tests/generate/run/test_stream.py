@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -197,6 +198,23 @@ def test_a_stream_shows_how_it_ended() -> None:
     with pytest.raises(sk.StructkitError):
         list(failed)
     assert repr(failed).endswith("failed with ScriptError>")
+
+
+def test_an_async_stream_shows_what_the_stream_does() -> None:
+    async def run() -> None:
+        stream = sk.astream(ScriptedModel(["[1, 2]"]), "x", list[int])
+        shown = sk.stream(ScriptedModel(["[1, 2]"]), "x", list[int])
+        for event in shown:
+            assert await anext(stream) == event or isinstance(event, sk.StreamEnd)
+            assert (stream.text, stream.partial) == (shown.text, shown.partial)
+            assert repr(stream) == f"<Async{repr(shown)[1:]}"
+            assert stream._repr_html_().startswith("<")
+        assert (await stream.result()).value == [1, 2]
+        for name, hint in {"data": "(await stream.result()).value", "cancel": ".aclose()"}.items():
+            with pytest.raises(AttributeError, match=re.escape(f"'{name}'; write {hint}")):
+                getattr(stream, name)
+
+    asyncio.run(run())
 
 
 def test_text_that_is_not_json_only_grows() -> None:

@@ -9,6 +9,7 @@ import pickle
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from structkit.errors import MissingExtra, ModelError, VocabularyError
 from structkit.models.protocols import LogitsModel, Message
 from structkit.models.transformers.loading import _freeze_garbage_collector
 from structkit.models.transformers.loading import load_transformers as load
-from structkit.models.transformers.model import TransformersModel, from_transformers
+from structkit.models.transformers.model import TransformersModel, _vocabulary, from_transformers
 from tests.models.tiny import byte_level
 
 torch = pytest.importorskip("torch", reason="needs torch")
@@ -536,3 +537,18 @@ def test_a_model_is_not_copied_and_not_pickled(llama: TransformersModel) -> None
     assert copy.copy(llama) is copy.deepcopy(llama) is llama
     with pytest.raises(TypeError, match="because threads share it; load it in the other process"):
         pickle.dumps(llama)
+
+
+@pytest.mark.parametrize(("head", "expected"), [(None, -5), (0, -5), (-3, -3), (2, 0)])
+def test_the_width_of_the_logits_is_that_of_the_head_if_it_has_one(
+    head: int | None, expected: int, tokenizer
+) -> None:
+    size = len(tokenizer)
+    model = SimpleNamespace(
+        get_output_embeddings=lambda: head and SimpleNamespace(out_features=size + head),
+        config=SimpleNamespace(get_text_config=lambda: SimpleNamespace(vocab_size=size - 5)),
+        generation_config=SimpleNamespace(eos_token_id=2),
+    )
+    found = _vocabulary(model, tokenizer)
+    assert len(found.tokens) == size + expected
+    assert found.eos_token_ids == (1, 2, 3)
