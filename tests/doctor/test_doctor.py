@@ -19,6 +19,7 @@ from structkit.doctor.logits_model import check_logits_model
 from structkit.doctor.machine import check_machine
 from structkit.doctor.text_model import check_text_model
 from structkit.index.disk.store import folder
+from structkit.models.servers.model import ServerModel
 from structkit.models.single_row import SingleRowBatch
 from structkit.models.text.protocol import TextModel
 from structkit.testing import RandomModel
@@ -268,3 +269,11 @@ def test_the_machine_has_all_extras() -> None:
         check.name.removeprefix("extra ") for check in check_machine() if check.name.startswith("extra ")
     }
     assert declared and checked == declared
+
+
+def test_the_connection_to_a_server_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[object] = []
+    monkeypatch.setattr(ServerModel, "close", lambda model: closed.append(model))
+    with serve(obeys, kind="llama.cpp") as server:
+        main(["doctor", server.url])
+    assert len(closed) == 1

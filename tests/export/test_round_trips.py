@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
+from itertools import combinations, product
 from random import Random
 
 import pytest
@@ -217,3 +218,12 @@ def test_a_class_of_one_character_is_written_as_its_text() -> None:
             Rules(LiteralText(character), {}),
         )
         assert format_gbnf(one) == format_gbnf(text) and format_lark(one) == format_lark(text)
+
+
+@pytest.mark.parametrize(("low", "high"), [*product(range(4), [None]), *combinations(range(5), 2), (2, 2)])
+def test_a_repetition_has_the_counts_of_the_node(low: int, high: int | None) -> None:
+    rules = Rules(Repeat(Seq((LiteralText("ab"), LiteralText("c"))), low, high), {})
+    for syntax, text in (("gbnf", format_gbnf(rules)), ("lark", format_lark(rules))):
+        reader = _reader(sk.Grammar(text, syntax="gbnf" if syntax == "gbnf" else "lark"))
+        counts = [count for count in range(7) if reader.accepts(b"abc" * count)]
+        assert counts == [count for count in range(7) if low <= count <= (6 if high is None else high)], text

@@ -13,6 +13,8 @@ from pydantic import BaseModel
 import structkit as sk
 from structkit.guide.picture import automaton_graph
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
+from structkit.testing.proof import report
+from structkit.trace import table
 from structkit.trace.graph import Edge, Graph, draw_graph, join_chains
 from structkit.trace.table import draw_table
 
@@ -153,3 +155,20 @@ def test_a_long_table_is_cut() -> None:
     found = read(draw_table("t", ["a"], [["x" * 10_000]] * 1000))
     assert found.tags.count("tr") == 202 and "... 800 more" in found.texts
     assert max(map(len, found.texts)) < 3_000
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 3, 39, 40, 41, 80, 81, 500])
+def test_a_long_cell_shows_its_two_ends(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "".join(chr(0x4E00 + at) for at in range(length))
+    for module, cut in ((table, table._safe), (report, report._cut)):
+        name = "_MAX_CELL" if module is table else "_MAX_SHOWN"
+        monkeypatch.setattr(module, name, 40)
+        assert cut(text) == (text if length <= 40 else f"{text[:20]} ... {text[-20:]}")
+
+
+def test_rows_beyond_the_bound_are_counted() -> None:
+    for count in (0, 1, table._MAX_ROWS, table._MAX_ROWS + 1, table._MAX_ROWS + 2_000):
+        html = table.draw_table("t", ["a"], [[f"row{at}."] for at in range(count)])
+        left = max(0, count - table._MAX_ROWS)
+        assert html.count("<td>row") == count - left
+        assert (f"<td>... {left:,} more</td>" in html) == (left > 0)

@@ -17,10 +17,13 @@ from structkit.agent.formats.json import (
     MistralFormat,
     MistralListFormat,
 )
-from structkit.agent.formats.preamble import PreambleReader, preamble_ends, split_preamble
+from structkit.agent.formats.preamble import PreambleReader, preamble_ends, preamble_language, split_preamble
 from structkit.agent.formats.pythonic import PythonicFormat
+from structkit.automaton.link import link
+from structkit.automaton.runtime.reader import Reader
 from structkit.errors import AgentError
 from structkit.messages import Answer, Calls, User
+from structkit.regex.merge import RuleMerger
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
 from tests.reading import reads
 
@@ -257,3 +260,14 @@ def test_a_call_is_described_as_it_is_written() -> None:
     model = ScriptedModel(["Three."])
     sk.Agent(model, tools=[count], format="pythonic").run("How many?")
     assert '\n[count({"title": string} /* The number of copies. */)]\n' in model.prompts[0]
+
+
+def test_a_text_has_bounded_lines() -> None:
+    """At most 16 lines, each of a character, at most 400 others and, but for the first, an indent of 8 spaces."""
+    merger = RuleMerger()
+    reader = Reader(link(merger.rules(preamble_language(JsonFormat(), merger))))
+    full, later, short = "x" * 401, "\n" + " " * 8 + "x" * 401, "\nx"
+    for text in (full, full + later, "x" + later + short * 14):
+        assert reader.accepts(text.encode())
+    for text in (full + "x", "x" + later + "x", "x\n " + later[1:], "x" + short * 16):
+        assert not reader.accepts(text.encode())

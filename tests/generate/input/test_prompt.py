@@ -128,3 +128,16 @@ def test_arguments_of_the_wrong_kind_raise() -> None:
         sk.extract_many("gpt2", ["x"], bool)
     with pytest.raises(sk.GenerationError, match="the prompt is 1 token too long"):
         sk.extract(RandomModel(context_length=3), "abc", int, include_schema=False)
+
+
+@pytest.mark.parametrize("system", [None, "Be brief."])
+def test_examples_follow_the_system_message_if_there_is_one(system: str | None) -> None:
+    turns = [("user", "1"), ("assistant", "2"), ("user", "x")]
+    expected = [*([] if system is None else [("system", system)]), *turns]
+    as_list = build_prompt(
+        [{"role": role, "content": text} for role, text in expected if text not in "12"], None
+    )
+    for prompt in ("x", as_list):
+        given = system if prompt == "x" else None
+        built = build_prompt(prompt, None, given, examples=[("1", "2")], as_messages=True)
+        assert [(message["role"], message["content"]) for message in built] == expected

@@ -11,6 +11,10 @@ from pydantic import BaseModel, Field
 
 import structkit as sk
 from structkit.errors import ModelError
+from structkit.models.capabilities import Capabilities
+from structkit.models.hosted.model import _Reply
+from structkit.models.servers.faults import Fault
+from structkit.models.text.protocol import TextRequest
 from tests.models.hosted.services import KEY, KINDS, Kind, each_kind, prefixing
 from tests.models.servers.fake import Say, error
 
@@ -438,3 +442,22 @@ def test_what_is_known_of_a_server_of_an_openai_client() -> None:
     assert sk.from_openai(azure, "deployment").name == "deployment of OpenAI"
     other = openai.OpenAI(base_url="http://me:pass@host.example/v1", api_key="k")
     assert sk.from_openai(other, "m").name == "m of host.example"
+
+
+def test_what_a_reply_lacks_is_a_fault_that_is_not_tried_again() -> None:
+    request = TextRequest(prompt="x", max_tokens=100)
+    for fields, said in (
+        ({"refusals": ["I will", " not"]}, "the model refuses to answer: I will not; change the prompt"),
+        ({"refusals": [""]}, "the model refuses to answer; change the prompt"),
+        ({"fault": "the model is down"}, "the model is down"),
+        ({"has_events": False}, "the reply has no event of a stream; is the client's address right?"),
+    ):
+        reply = _Reply(Capabilities())
+        for name, value in {"has_events": True, **fields}.items():
+            setattr(reply, name, value)
+        with pytest.raises(Fault) as fault:
+            reply.check(request, [])
+        assert fault.value.what.startswith(said) and not fault.value.is_transient
+    whole = _Reply(Capabilities())
+    whole.has_events = True
+    whole.check(request, [])

@@ -16,6 +16,7 @@ import pytest
 
 import structkit as sk
 from structkit.errors import CorrectionsExhausted, ModelError
+from structkit.models.servers.http import _about_connection
 from tests.models.servers.fake import ANTHROPIC, GEMINI, MODEL, Reply, Say, Wire, error, serve
 
 WHOLE = '{"a": 1}'
@@ -275,3 +276,39 @@ def test_connecting_to_a_server_that_sends_one_byte_at_a_time_ends(start: bytes)
             sk.connect(f"http://127.0.0.1:{server.getsockname()[1]}/v1", timeout=0.2)
         thread.join(20)
         assert not thread.is_alive(), "the connection is closed"
+
+
+@pytest.mark.parametrize(
+    "status", [400, 408, 409, 425, 428, 429, 499, 500, 501, 502, 503, 504, 505, 528, 529, 530]
+)
+def test_which_statuses_are_tried_again(status: int) -> None:
+    """Those of RFC 9110 and 8470 that say it, of a conflict, and of a service that is overloaded."""
+    transient = status in {408, 409, 425, 429, 500, 502, 503, 504, 529}
+    with serve(error(status, "no", ("Retry-After", "0")), WHOLE) as server:
+        model = sk.connect(server.url, model="m", max_tries=2)
+        sent = len(server.requests)
+        if transient:
+            assert sk.extract(model, "one", dict[str, int]) == {"a": 1}
+        else:
+            with pytest.raises(ModelError, match=f"status {status}"):
+                sk.extract(model, "one", dict[str, int])
+        assert len(server.requests) - sent == 1 + transient
+
+
+@pytest.mark.parametrize(
+    ("message", "said", "is_transient"),
+    [
+        (
+            "[SSL: CERTIFICATE_VERIFY_FAILED] self-signed",
+            "the certificate of https://a/v1 is not one of a known",
+            False,
+        ),
+        ("[SSL: WRONG_VERSION_NUMBER]", "does not speak TLS; write http://a/v1", False),
+        ("[SSL: RECORD_LAYER_FAILURE]", "does not speak TLS; write http://a/v1", False),
+    ],
+)
+def test_connections_that_never_succeed_are_not_tried_again(
+    message: str, said: str, is_transient: bool
+) -> None:
+    what, again = _about_connection(message, "https://a/v1")
+    assert said in what and again is is_transient

@@ -29,6 +29,7 @@ def test_a_shortened_node_is_found_in_the_same_texts(node: Node, text: str, at_s
 @example(LiteralText(""), LiteralText("a"), False)
 @example(Choice((LiteralText(""), LiteralText("a"))), LiteralText("a"), True)
 @example(LiteralText("a"), LiteralText("b"), True)
+@example(Seq((Repeat(LiteralText("a"), 0, 2), Repeat(LiteralText("b"), 0, None))), LiteralText("a"), False)
 def test_a_node_without_the_empty_text_has_the_other_texts(left: Node, right: Node, negate: bool) -> None:
     texts = ["".join(letters) for size in range(5) for letters in product("abc", repeat=size)]
     for node in (left, Intersection(left, right, negate)):
