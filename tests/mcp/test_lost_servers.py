@@ -9,13 +9,16 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import Future
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import structkit as sk
 from structkit.mcp import connect
+from structkit.mcp.connect import Connection
 from structkit.testing import ScriptedModel
 
 pytest.importorskip("mcp.server.mcpserver", reason="the extra mcp is not installed")
@@ -245,3 +248,33 @@ def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
     with pytest.raises(ImportError, match=r'pip install "structkit-llm\[mcp\]"'):
         connect(["python"])
+
+
+@pytest.mark.parametrize("state", ["connected", "gone"])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_the_tools_are_read_again_after_a_reconnection(state: str, is_async: bool) -> None:
+    """A server that is there is not started again."""
+    events: list[str] = []
+    listed: Future[list[object]] = Future()
+    listed.set_result([])
+
+    def submit(function: object) -> Future[list[object]]:
+        events.append("listed")
+        return listed
+
+    class Fake(Connection):
+        _state = state  # type: ignore[assignment]
+        _session = SimpleNamespace(submit=submit)  # type: ignore[assignment]
+        _timeout = 20.0
+
+        def _reconnect(self) -> bool:
+            events.append("reconnected")
+            return True
+
+        def _make_toolset(self, tools: object, strict: bool) -> Any:
+            return tools, strict
+
+    server = object.__new__(Fake)
+    found: Any = asyncio.run(server.atools(strict=False)) if is_async else server.tools(strict=False)
+    assert found == ([], False)
+    assert events == (["reconnected", "listed"] if state == "gone" else ["listed"])

@@ -156,3 +156,12 @@ def test_surrogates_are_rejected() -> None:
         match=r"at `\$\.a`:\n  .*surrogate, which UTF-8 cannot encode\n  write the whole .* remove the surrogate",
     ):
         json_text("\ud800", path="$.a")
+
+
+@pytest.mark.parametrize("separator", [",", '"', '\n"é', "", ", "])
+def test_lists_in_a_string_have_the_spelling_of_json(separator: str) -> None:
+    parts = ListPart(LiteralText("a"), 0, 1), ListPart(LiteralText("\t"), 0, None)
+    node = escape(SeparatedList(parts, separator))
+    for items in ([], ["a"], ["a", "\t"], ["\t", "\t", "\t"]):
+        assert holds(node, json.dumps(separator.join(items), ensure_ascii=False)[1:-1]), items
+    assert separator == "" or not holds(node, "a\\t")

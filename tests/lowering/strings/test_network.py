@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from structkit.automaton.construct.compile_rule import regular_dfa
 from structkit.lowering.strings.network import email, ip_address, ip_interface, ip_network, url
 from tests.regex.oracle import holds
 
@@ -81,3 +82,12 @@ def test_networks_of_version_6_are_those_of_the_standard_library() -> None:
             except ValueError:
                 expected = False
             assert holds(language, f"{text}/{length}") == expected, (text, length)
+
+
+@pytest.mark.parametrize(("address", "most"), [("10.0.0.1", 32), ("::1", 128)])
+def test_every_prefix_length_is_written_without_zeros(address: str, most: int) -> None:
+    for language in (ip_interface(4 if most == 32 else 6), ip_interface(0)):
+        automaton = regular_dfa(language)
+        lengths = [*map(str, range(200)), "00", "01", "-1", "", "+1"]
+        found = automaton.accepts_each([f"{address}/{length}".encode() for length in lengths])
+        assert [length for length, is_in in zip(lengths, found, strict=True) if is_in] == lengths[: most + 1]

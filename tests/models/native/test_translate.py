@@ -252,3 +252,16 @@ def test_what_is_sent_allows_only_values_of_what_is_not_left_out(
 )
 def test_any_json_is_translated_or_refused(schema: object, profile: SchemaProfile) -> None:
     assert isinstance(translate(schema, profile), Translation)
+
+
+@pytest.mark.parametrize("profile", [ANTHROPIC, GEMINI, LLAMA_CPP], ids=lambda profile: profile.name)
+@pytest.mark.parametrize(
+    "schema",
+    [{"type": "string"}, {"type": "array", "items": {"type": "integer"}}, {"enum": ["a"]}],
+    ids=str,
+)
+def test_only_openai_wants_objects(profile: SchemaProfile, schema: dict[str, object]) -> None:
+    assert translate(schema, profile).schema is not None
+    refused = translate(schema, OPENAI_STRICT)
+    assert refused.schema is None
+    assert refused.unsent[-1].reason == "OpenAI takes only objects"

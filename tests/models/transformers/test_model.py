@@ -16,7 +16,7 @@ import pytest
 
 from structkit.errors import MissingExtra, ModelError, VocabularyError
 from structkit.models.protocols import LogitsModel, Message
-from structkit.models.transformers.loading import _freeze_garbage_collector
+from structkit.models.transformers.loading import _device, _freeze_garbage_collector, _no_device
 from structkit.models.transformers.loading import load_transformers as load
 from structkit.models.transformers.model import TransformersModel, _vocabulary, from_transformers
 from tests.models.tiny import byte_level
@@ -552,3 +552,18 @@ def test_the_width_of_the_logits_is_that_of_the_head_if_it_has_one(
     found = _vocabulary(model, tokenizer)
     assert len(found.tokens) == size + expected
     assert found.eos_token_ids == (1, 2, 3)
+
+
+@pytest.mark.parametrize("has_cuda", [False, True])
+def test_the_message_about_a_device_fits_the_machine(has_cuda: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: has_cuda)
+    for device in ("gpu", "cuda", "nvidia", "GPU", "cuda:9", "gpu:1", "abacus"):
+        name = device.lower().partition(":")[0]
+        if not has_cuda and name != "abacus":
+            said = "torch has no CUDA on this machine; write device='cpu'"
+        elif name in ("gpu", "nvidia"):
+            said = "the device is unknown; write device='cuda'"
+        else:
+            said = "torch does not have this device; write device='cpu', 'cuda' or 'mps'"
+        assert _no_device(device).startswith(said)
+    assert _device(None).type == ("cuda" if has_cuda else "cpu")

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from structkit.errors import LimitExceeded, PatternError
-from structkit.regex.charset import contains
+from structkit.regex.charset import ANY, contains, partition
 from structkit.regex.pattern.instructions import Look
 from structkit.regex.pattern.match_network import match_network
 from structkit.regex.pattern.parse import parse
@@ -297,3 +297,27 @@ def test_whether_the_past_changes_which_texts_match(pattern: str, expected: bool
     )
     assert differs == expected
     assert build_terminal(read_pattern(pattern)).looks_behind == expected
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r".*(?<=ab)c?.*",
+        r"(?:..)*(?<!ab)c.*(?<=a.c)",
+        r"(?:a.|.(?<=ba))+",
+        r"(?:(?=ab?c).|(?!b.c)..)*",
+        r"\b.+(?<!bb)",
+    ],
+)
+def test_characters_of_one_class_have_the_same_step(pattern: str) -> None:
+    threads = Threads(read_pattern(pattern))
+    seen = {threads.start()}
+    pending = [*seen]
+    while pending and len(seen) < 60:
+        state = pending.pop()
+        for part in partition([*threads.classes_at(state), ANY]):
+            steps = {threads.step(state, ord(each)) for each in "abcd. " if contains(part, ord(each))}
+            assert len(steps) <= 1, (state, part)
+            pending += steps - seen
+            seen |= steps
+    assert len(seen) > 3

@@ -6,10 +6,11 @@ import datetime
 import enum
 import json
 import os
+import re
 import warnings
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import pydantic_core
 import pytest
@@ -31,6 +32,7 @@ from pydantic import (
     ValidationError,
 )
 
+from structkit.api.notations import to_json_schema, to_regex
 from structkit.compile import compile
 from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
@@ -401,3 +403,25 @@ def test_the_schema_of_a_tuple_has_bounds_only_if_the_type_has() -> None:
     assert plain == {"type": "array", "items": {"type": "integer"}}
     bounded = OutputType.of(Annotated[tuple[int, ...], Field(min_length=1, max_length=3)]).json_schema
     assert bounded == {**plain, "minItems": 1, "maxItems": 3}
+
+
+class Pair(NamedTuple):
+    first: int
+    second: int = 2
+
+
+class Nothing(NamedTuple):
+    pass
+
+
+@pytest.mark.parametrize(("defaults", "least"), [("always", 2), ("may_omit", 1)])
+def test_a_named_tuple_has_all_its_items_where_defaults_are_written(defaults: Any, least: int) -> None:
+    schema = to_json_schema(Pair, defaults=defaults)
+    assert schema["minItems"] == least and len(schema["prefixItems"]) == 2
+    assert "prefixItems" not in to_json_schema(Nothing, defaults=defaults)
+    validator = TypeAdapter(Pair)
+    for items in ([], [1], [1, 2], [1, 2, 3]):
+        accepted = re.fullmatch(to_regex(Pair, defaults=defaults), json.dumps(items)) is not None
+        assert accepted == (least <= len(items) <= 2)
+        if accepted:
+            validator.validate_python(items)
