@@ -32,7 +32,7 @@ from pydantic import (
     ValidationError,
 )
 
-from structkit.api.notations import to_json_schema, to_regex
+from structkit.api.notations import to_regex
 from structkit.compile import compile
 from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
@@ -410,18 +410,11 @@ class Pair(NamedTuple):
     second: int = 2
 
 
-class Nothing(NamedTuple):
-    pass
-
-
 @pytest.mark.parametrize(("defaults", "least"), [("always", 2), ("may_omit", 1)])
 def test_a_named_tuple_has_all_its_items_where_defaults_are_written(defaults: Any, least: int) -> None:
-    schema = to_json_schema(Pair, defaults=defaults)
-    assert schema["minItems"] == least and len(schema["prefixItems"]) == 2
-    assert "prefixItems" not in to_json_schema(Nothing, defaults=defaults)
-    validator = TypeAdapter(Pair)
+    regex, validator = re.compile(to_regex(Pair, defaults=defaults)), TypeAdapter(Pair)
     for items in ([], [1], [1, 2], [1, 2, 3]):
-        accepted = re.fullmatch(to_regex(Pair, defaults=defaults), json.dumps(items)) is not None
+        accepted = regex.fullmatch(json.dumps(items)) is not None
         assert accepted == (least <= len(items) <= 2)
         if accepted:
             validator.validate_python(items)
