@@ -120,8 +120,7 @@ def _written(pattern: str) -> str:
     """
     flags = _FLAGS.match(pattern)
     found = "" if flags is None else flags[1]
-    body = pattern if flags is None else pattern[flags.end() :]
-    body = body if "x" in found else _without_anchors(body)
+    body = _without_anchors(pattern if flags is None else pattern[flags.end() :])
     end = "\n" if "x" in found else ""  # of a comment
     escaped = re.sub(r"\\?\n|\\.|/", lambda part: _ESCAPES.get(part[0][-1:], part[0]), body + end)
     return f"(?{found}:{escaped})"
