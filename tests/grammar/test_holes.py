@@ -278,7 +278,9 @@ def test_a_hole_that_can_be_empty_is_named(target: object) -> None:
     assert (caught.value.line, caught.value.column) == (2, 8)
 
 
-@pytest.mark.parametrize("pattern", ["a+", "^a+$", r"\Aa+\Z", "(?x)^ a+ $", "(?x) a+ $", "(?x)^ a+ # $", "(?ix)^a+$"])
+@pytest.mark.parametrize(
+    "pattern", ["a+", "^a+$", r"\Aa+\Z", "(?x)^ a+ $", "(?x) a+ $", "(?x)^ a+ # $", "(?ix)^a+$"]
+)
 def test_anchors_at_the_ends_of_a_hole_are_those_of_its_text(pattern: str) -> None:
     grammar = sk.Grammar('start: "<" name ">"', holes={"name": sk.Regex(pattern)})
     for text in ("<>", "<a>", "<aa>", "<a a>", "<b>", "a"):
