@@ -431,3 +431,13 @@ def test_a_token_with_more_ends_than_labels(monkeypatch: pytest.MonkeyPatch) -> 
             verdicts.add(expected)
             assert accepts_bytes(guide, word + rest) == expected, word + rest
     assert verdicts == {False, True}
+
+
+@pytest.mark.parametrize("parser", ["earley", "lalr"])
+def test_strict_refuses_conflicts_of_lalr_only(parser: Any) -> None:
+    text = 'start: a | b\na: "x"\nb: "x"'
+    if parser == "earley":
+        assert sk.Grammar(text, parser=parser, strict=True).text == text
+    else:
+        with pytest.raises(sk.GrammarError, match="Reduce/Reduce collision"):
+            sk.Grammar(text, parser=parser, strict=True)
