@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import gzip
+import unicodedata
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from structkit.errors import VocabularyError
+from structkit.vocabulary.selftest import _every_byte, _simplest_character
 from structkit.vocabulary.tokenizers import find_eos_token_ids, read_tokens
 from structkit.vocabulary.vocabulary import Vocabulary
 from tests.shared import SHARED, cases
@@ -308,3 +310,20 @@ def test_real_vocabularies_are_complete(real_tokenizer: tuple) -> None:
     assert len(vocabulary.trie.token_ids) == texts
     controls = [token for token in vocabulary.tokens if token.startswith((b"<|", "<｜".encode()))]
     assert [token for token in controls if token.endswith(b">")] == []
+
+
+def test_the_sample_texts_have_every_byte_in_the_simplest_characters() -> None:
+    """A letter that NFKC leaves unchanged, wherever characters with the first byte have one."""
+    characters = "".join(_every_byte())
+    assert {*characters.encode()} == {*range(0x100)} - {0xC0, 0xC1, *range(0xF5, 0x100)}
+    for start in (0xC0, 0x800, 0x1000, 0x4000, 0xE000, 0xF000, 0x10000, 0x40000, 0x100000):
+        found, lead = _simplest_character(start), chr(start).encode()[0]
+        assert found.encode()[0] == lead
+        stable = [
+            character
+            for character in map(chr, range(start, start + 0x1000))
+            if character.isalpha()
+            and character.encode()[0] == lead
+            and unicodedata.is_normalized("NFKC", character)
+        ]
+        assert found == (stable[0] if stable else chr(start))

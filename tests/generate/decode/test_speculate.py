@@ -508,3 +508,15 @@ def _worst() -> _AcceptanceRate:
     for _ in range(50):
         rate.update(0, 20)
     return rate
+
+
+@pytest.mark.parametrize("length", [1, 100, 254, 255, 256, 257, 1000])
+@pytest.mark.parametrize("end", [b"", b'"', b". "])
+def test_a_copy_ends_where_a_value_is_likely_to_end_or_after_256_bytes(length: int, end: bytes) -> None:
+    prompt = b"Is Ana " + b"b" * length + end
+    lookup = PromptLookup([bytes([byte]) for byte in range(256)], list(prompt))
+    copied = b" " + b"b" * min(length, 255)
+    assert lookup.continuation(b'{"name": "Ana') == (copied, list(copied))
+    number = PromptLookup([bytes([byte]) for byte in range(256)], list(b"x 12" + b"3" * length + end))
+    digits = b"3" * min(length, 256)
+    assert number.continuation(b'{"n": 12') == (digits, list(digits))
