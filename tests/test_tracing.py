@@ -8,7 +8,9 @@ import logging
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Any, Literal
+from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any, Literal, cast
 
 import pytest
 from pydantic import BaseModel, field_validator
@@ -16,6 +18,7 @@ from pydantic import BaseModel, field_validator
 import structkit as sk
 from structkit.models.protocols import LogitsModel
 from structkit.testing import RandomModel, ScriptedModel
+from structkit.tracing import Span
 
 pytest.importorskip("opentelemetry.sdk", reason="pip install opentelemetry-sdk")
 
@@ -417,3 +420,10 @@ def test_the_log_says_what_happened_without_contents(caplog: pytest.LogCaptureFi
     with caplog.at_level(logging.INFO, logger="structkit"):
         sk.extract(ScriptedModel(["true"]), SECRET, bool)
     assert not [record for record in caplog.records if "kernels" not in record.getMessage()]
+
+
+def test_json_of_a_span_is_written_as_it_is_read() -> None:
+    found: list[object] = []
+    span = SimpleNamespace(_span=SimpleNamespace(set_attribute=lambda *given: found.extend(given)))
+    Span.set_json(cast("Span", span), "name", {"é": Decimal("0.5")})
+    assert found == ["name", '{"é": "0.5"}']
