@@ -96,7 +96,7 @@ class Rows:
         except Exception as error:  # a fault of the scheduler itself
             for row in self._present():
                 self._fail(row, error)
-            self.active = []
+            self.active, self._entering = [], []
             self._set_batch(self._new_batch())
         except BaseException:  # it is for the thread that runs the model, and not for the other rows
             self._displace(self._present())

@@ -4,7 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
@@ -185,6 +185,25 @@ def test_what_a_model_raises_is_its_fault_wherever_it_raises_it(breaks: str) -> 
         cause = cause.__cause__
     if wrong is sk.ModelError and breaks not in ("shape", "type"):
         assert isinstance(cause, RuntimeError)
+
+
+def test_rows_that_a_fault_kept_from_entering_do_not_enter_with_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Own(RandomModel):
+        def batch(self) -> _OwnRows:
+            return _OwnRows("nothing", self.vocabulary.size)
+
+    read, faults = schedule_rows.Rows._read, [TypeError("a fault of the loop")]
+
+    def fault_once(rows: schedule_rows.Rows, entering: list[Any], source: Any) -> None:
+        if faults:
+            raise faults.pop()
+        read(rows, entering, source)
+
+    monkeypatch.setattr(schedule_rows.Rows, "_read", fault_once)
+    answers = sk.extract_many(Own(), ["x"] * 8, bool, batch_size=2, return_exceptions=True, progress=False)
+    assert [type(answer) for answer in answers] == [TypeError] * 2 + [bool] * 6
 
 
 def test_answers_of_one_token_are_told_of_as_they_come() -> None:
