@@ -152,7 +152,11 @@ class ResultFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        try:
+            self._file.close()
+        except OSError:  # it writes again what could not be written
+            if error is None:
+                raise
 
 
 def _parse(line: bytes, place: str) -> Mapping[str, object]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import io
 import json
 import re
 from collections.abc import Callable
@@ -52,6 +54,29 @@ def test_a_line_has_the_result_and_the_hashes_of_what_it_answers(tmp_path: Path)
         }
         for index, result in enumerate(results)
     ]
+
+
+class _FullDisk(io.FileIO):
+    def write(self, data: object) -> int:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+
+def test_a_full_disk_is_one_error_with_its_remedy_and_the_file_is_closed(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    result, file = _written(path)[1], ResultFile(path)
+    file._file.close()
+    file._file = io.BufferedRandom(_FullDisk(path, "r+"))
+
+    def write() -> None:
+        with file:
+            file.write(_request(), result)
+
+    with pytest.raises(
+        sk.StructkitError, match=r"no space left on device\n  make room, or give another path"
+    ):
+        write()
+    assert file._file.closed
+    assert len(path.read_text().splitlines()) == 2
 
 
 def test_a_stored_result_is_read_and_the_rest_is_written_behind_it(tmp_path: Path) -> None:
