@@ -29,7 +29,7 @@ from structkit.generate.decode.config import (
     Validate,
 )
 from structkit.generate.decode.field_budget import FieldBudgets
-from structkit.generate.decode.forced import ForcedText, model_spells, usual_spelling, with_forced
+from structkit.generate.decode.forced import ForcedText, advance_forced, model_spells, with_forced
 from structkit.generate.decode.rejected import RejectedTexts
 from structkit.generate.decode.retokenize import Retokenizer
 from structkit.generate.decode.speculate import AssistantDrafter, Drafter, DrafterFactory, PromptLookupDrafter
@@ -256,7 +256,7 @@ class Attempt:
             self.has_bans = only_id(self.mask) is None
             for mask in (self.unbudgeted_mask, self.mask):
                 self.rejected_texts.apply_to(mask, self.generated.text, self.cursor)
-        self.is_restricted = not np.array_equal(self.mask, self.unbudgeted_mask)
+        self.is_restricted = self.mask.tobytes() != self.unbudgeted_mask.tobytes()
         return not self.rejected_texts or bool(self.mask.any())
 
     def only_token(self) -> int | None:
@@ -370,9 +370,7 @@ class Attempt:
             self.generated.text, text[self.pending_bytes :]
         ):
             return
-        ids = usual_spelling(self.cursor, text, self.retokenizer, self.remaining)
-        for token_id in ids:
-            self.cursor.advance(token_id)
+        ids = advance_forced(self.cursor, text, self.retokenizer, self.remaining)
         if fast and (self.cursor.is_finished or not self.model_spells):  # at the end, no text depends on it
             self.append(ids, (0.0, 0.0), forced=True)
             return

@@ -12,7 +12,7 @@ from structkit.generate.sample.step import Draft
 from structkit.guide.guide import Cursor
 from structkit.models.single_row import supports_lookahead
 
-__all__ = ["ForcedText", "model_spells", "usual_spelling", "with_forced"]
+__all__ = ["ForcedText", "advance_forced", "model_spells", "with_forced"]
 
 
 class ForcedText:
@@ -52,6 +52,7 @@ class ForcedText:
         self._text = b""
         self._at = 0
         self._previous = -1
+        self._spelled: list[int] = []
 
     def __bool__(self) -> bool:
         return bool(self.token_ids)
@@ -62,13 +63,13 @@ class ForcedText:
             return []
         if self._spellings is None or self._at >= len(self._text):
             return self.token_ids
-        return self._spellings.spell(self._text, self.token_ids, self._at, self._previous)[
-            : max(0, remaining)
-        ]
+        if not self._spelled:
+            self._spelled = self._spellings.spell(self._text, self.token_ids, self._at, self._previous)
+        return self._spelled[: max(0, remaining)]
 
     def start(self, token_ids: Sequence[int], text: bytes = b"") -> None:
         """Set the usual spelling of the text that follows, and the complete text."""
-        self._text, self._at = text, 0
+        self._text, self._at, self._spelled = text, 0, []
         self._set(token_ids)
 
     def contains(self, token_id: int) -> bool:
@@ -82,6 +83,7 @@ class ForcedText:
                 self._spellings.note(self._text, self._at, token_id, self._previous)
                 self._at += len(self._tokens[token_id])
             self._previous = token_id
+            self._spelled = self._spelled[1:] if self._spelled[:1] == [token_id] else []
             if self:
                 self._set(self.token_ids[1:] if self.token_ids[0] == token_id else [])
 
@@ -90,8 +92,8 @@ class ForcedText:
         self.length = sum(len(self._tokens[token_id]) for token_id in token_ids)
 
 
-def usual_spelling(cursor: Cursor, forced: bytes, retokenizer: Retokenizer, remaining: int) -> list[int]:
-    """Return the tokens of forced text that no later text can retokenize; the cursor is restored.
+def advance_forced(cursor: Cursor, forced: bytes, retokenizer: Retokenizer, remaining: int) -> list[int]:
+    """Advance by the tokens of forced text that no later text can retokenize; return them.
 
     For one byte the list is empty: the model chooses its token together with the text after it.
 
@@ -120,7 +122,6 @@ def usual_spelling(cursor: Cursor, forced: bytes, retokenizer: Retokenizer, rema
     while count and not cursor.fits(remaining - count):
         cursor.rollback(1)
         count -= 1
-    cursor.rollback(count)
     return ids[:count]
 
 

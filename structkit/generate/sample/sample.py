@@ -83,11 +83,11 @@ def only_id(mask: NDArray[np.uint32]) -> int | None:
     >>> only_id(np.array([0, 0b100], np.uint32)), only_id(np.array([1, 1], np.uint32))
     (34, None)
     """
-    words = np.flatnonzero(mask)
-    if len(words) != 1:
+    if np.count_nonzero(mask) != 1:
         return None
-    bits = int(mask[words[0]])
-    return None if bits & (bits - 1) else 32 * int(words[0]) + bits.bit_length() - 1
+    word = int(mask.argmax())
+    bits = int(mask[word])
+    return None if bits & (bits - 1) else 32 * word + bits.bit_length() - 1
 
 
 def only_ids(masks: NDArray[np.uint32], max_allowed: int) -> NDArray[np.int64] | None:

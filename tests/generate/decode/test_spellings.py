@@ -36,6 +36,21 @@ def test_the_last_choice_is_spelled_again() -> None:
     assert second.token_ids == [0, 4], "what counts as forced does not depend on other sequences"
 
 
+def test_a_draft_is_the_rest_of_the_spelling_until_the_model_spells_otherwise() -> None:
+    found = Spellings(TOKENS)
+    for at, token, previous in ((0, 1, -1), (1, 2, 1), (3, 3, 2)):
+        found.note(b'label": ', at, token, previous)
+    forced = ForcedText(TOKENS, found)
+    forced.start([0, 4], b'label": ')
+    assert forced.drafted_ids(9) == [1, 2, 3, 4]
+    forced.advance([1])
+    assert forced.drafted_ids(9) == [2, 3, 4], "also what only the tokenizer spelled"
+    forced.start([0, 4], b'label": ')
+    assert forced.drafted_ids(9) == [1, 2, 3, 4]
+    forced.advance([0])
+    assert forced.drafted_ids(9) == [4], "not the spelling of the token before"
+
+
 def test_the_token_before_a_text_decides() -> None:
     found = Spellings(TOKENS)
     found.note(b"label", 0, 1, previous=4)
