@@ -433,10 +433,7 @@ def _stream(
 ) -> Generator[tuple[int, Result[object] | Exception], None, None]:
     settings, batch = _read(function, ResultOptions, prompts, target, options)
     length = len(prompts) if isinstance(prompts, Sized) else None
-    reads_ahead = length is not None  # the source of an iterator may have to make each prompt
-    return run_as_completed(
-        model, enumerate(prompts), target, settings, batch, cancelled, length, reads_ahead=reads_ahead
-    )
+    return run_as_completed(model, enumerate(prompts), target, settings, batch, cancelled, length)
 
 
 def _read(

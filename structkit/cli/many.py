@@ -212,9 +212,7 @@ def _answers(
                 yield number, cast("Prompt", prompt)
 
     is_json = read_target(target).is_json
-    for number, result in run_as_completed(
-        model, prompts(), target, settings, batch, length=length, reads_ahead=length is not None
-    ):
+    for number, result in run_as_completed(model, prompts(), target, settings, batch, length=length):
         while unreadable:
             bad, error = unreadable.pop()
             yield bad, _answer(error, ids.pop(bad), is_json=False)

@@ -37,6 +37,7 @@ from structkit.generate.run.result_file import ResultFile
 from structkit.generate.run.text import check_options, write_text
 from structkit.generate.schedule.job import Job
 from structkit.generate.schedule.prefix_cache import CachedRow
+from structkit.generate.schedule.prefixes import common_prefix
 from structkit.generate.schedule.scheduler import SCHEDULERS
 from structkit.generate.threads.flows import FlowResult, until_cancelled
 from structkit.models.protocols import LogitsModel, SupportsLookahead
@@ -159,13 +160,8 @@ def run_many(
         Exception: The first error, without `batch.return_exceptions`.
     """
     length = len(prompts) if isinstance(prompts, Sized) else None
-    reads_ahead = length is not None  # the source of an iterator may have to make each prompt
     numbered = enumerate(prompts)
-    outcomes = dict(
-        run_as_completed(
-            model, numbered, targets, settings, batch, cancelled, length, reads_ahead=reads_ahead
-        )
-    )
+    outcomes = dict(run_as_completed(model, numbered, targets, settings, batch, cancelled, length))
     return [outcomes[number] for number in range(len(outcomes))]
 
 
@@ -177,8 +173,6 @@ def run_as_completed(
     batch: BatchSettings,
     cancelled: threading.Event | None = None,
     length: int | None = None,
-    *,
-    reads_ahead: bool = True,
 ) -> Generator[tuple[int, Result[object] | Exception], None, None]:
     """Generate a value for each prompt, and yield each when it is complete.
 
@@ -189,8 +183,8 @@ def run_as_completed(
         settings: See `run_many`.
         batch: See `run_many`.
         cancelled: See `run_many`.
-        length: The number of prompts, if it is known.
-        reads_ahead: Whether many prompts are read ahead and sorted by length, or only those of a batch.
+        length: The number of prompts, if it is known: then many are read ahead and sorted by length. Otherwise the
+            source may have to make each prompt, and only those of a batch are read.
 
     Yields:
         The number of a prompt, and its result or, with `batch.return_exceptions`, its error.
@@ -207,7 +201,7 @@ def run_as_completed(
         for (number, prompt), target in until_cancelled(pairs, cancelled)
     )
     location = None if length == 1 else "prompts"
-    window = (_WINDOW if reads_ahead else 1) * batch.size
+    window = (1 if length is None else _WINDOW) * batch.size
     if batch.results_file is None:
         yield from _outcomes(requests, model, settings, batch, cancelled, location, length, window)
         return
@@ -468,8 +462,5 @@ def _prefix_of(queue: Sequence[tuple[Request, Prepared | Exception]]) -> list[in
 
 def _common_prefix(prompts: Sequence[list[int]]) -> list[int]:
     """Return the common prefix of all prompts that are not empty, without the last token of the shortest."""
-    prompts = [prompt for prompt in prompts if prompt]
-    low, high = min(prompts, default=[]), max(prompts, default=[])
-    most = min(map(len, prompts), default=1) - 1
-    length = next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), most)
-    return low[: min(length, most)]
+    filled = [prompt for prompt in prompts if prompt]
+    return common_prefix(filled) if filled else []

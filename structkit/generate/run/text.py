@@ -248,9 +248,7 @@ def _validated(
 
 
 def _fields_after(start: int, generated: GeneratedTokens, compiled: CompiledTarget) -> tuple[str, ...]:
-    """Return the paths of the values, apart from containers, that end after a position; none if it is negative."""
-    if start < 0:
-        return ()
+    """Return the paths of the values, apart from containers, that end after a position."""
     fields = generated.values(is_json=compiled.target.is_json)
     return tuple(
         format_path(field.path)

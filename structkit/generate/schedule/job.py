@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
@@ -133,14 +132,14 @@ class Job(Generic[R]):
         """Return the draft of a request; `None` without one, or if the assistant model is in use."""
         if request.draft is None:
             return None
-        lock = nullcontext() if self._assistant is None else MODEL_LOCKS.lock_of(self._assistant)
+        lock = None if self._assistant is None else MODEL_LOCKS.lock_of(self._assistant)
         # Waiting could be a deadlock, where two models draft for each other.
-        if not isinstance(lock, nullcontext) and not lock.acquire(blocking=False):
+        if lock is not None and not lock.acquire(blocking=False):
             return None
         try:
             return request.draft(max_tokens)
         finally:
-            if not isinstance(lock, nullcontext):
+            if lock is not None:
                 lock.release()
 
 

@@ -71,9 +71,9 @@ def test_an_error_names_its_prompt_among_several(count: int, returned: bool) -> 
     assert "prompts[0]" not in str(error)
 
 
-@pytest.mark.parametrize(("reads_ahead", "window"), [(True, 32), (False, 2)])
+@pytest.mark.parametrize(("length", "window"), [(70, 32), (None, 2)])
 def test_prompts_are_read_in_windows_and_the_longest_of_a_window_come_first(
-    reads_ahead: bool, window: int, monkeypatch: pytest.MonkeyPatch
+    length: int | None, window: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lengths = [random.Random(3).randrange(1, 50) for _ in range(70)]
     started: list[int] = []
@@ -95,8 +95,7 @@ def test_prompts_are_read_in_windows_and_the_longest_of_a_window_come_first(
             bool,
             Settings(),
             BatchSettings(size=2, progress=False),
-            length=70,
-            reads_ahead=reads_ahead,
+            length=length,
         )
     )
     assert sorted(done) == list(range(70))
@@ -112,7 +111,7 @@ def test_stored_results_come_where_their_prompts_are_read(tmp_path: Any) -> None
     def run(model: Any, numbers: list[int]) -> list[tuple[int, object]]:
         prompts: Iterator[tuple[int, str]] = ((number, f"prompt {number}") for number in numbers)
         settings = BatchSettings(size=1, progress=False, results_file=path)
-        outcomes = run_as_completed(model, prompts, int, Settings(), settings, reads_ahead=False)
+        outcomes = run_as_completed(model, prompts, int, Settings(), settings)
         return [(number, each.value) for number, each in outcomes if isinstance(each, sk.Result)]
 
     assert run(ScriptedModel(["10", "13", "15"]), [0, 3, 5]) == [(0, 10), (3, 13), (5, 15)]
