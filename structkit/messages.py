@@ -12,13 +12,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
 
 from structkit.arguments.names import missing_attribute
-from structkit.schema.python.json_codec import JsonCodec
+from structkit.schema.python.json_codec import EXACT_KEYS, ByKind, JsonCodec
 
 __all__ = ["Answer", "CallPart", "Calls", "Message", "Output", "User", "dumps", "loads"]
-
-
-_EXACT = {"extra": "forbid"}
-"""The configuration for pydantic: messages of other libraries have other keys, and are not read as those of a user."""
 
 _OTHER_ATTRIBUTES = {
     "args": ".arguments",
@@ -50,7 +46,7 @@ class _Part:
 class User(_Part):
     """A message of the user."""
 
-    __pydantic_config__: ClassVar[Mapping[str, str]] = _EXACT
+    __pydantic_config__: ClassVar[Mapping[str, str]] = EXACT_KEYS
 
     content: str
     kind: Literal["user"] = "user"
@@ -60,7 +56,7 @@ class User(_Part):
 class CallPart(_Part):
     """A tool call as written by the model."""
 
-    __pydantic_config__: ClassVar[Mapping[str, str]] = _EXACT
+    __pydantic_config__: ClassVar[Mapping[str, str]] = EXACT_KEYS
 
     id: str
     """Identifier of the call, unique in its run and the runs before it."""
@@ -76,7 +72,7 @@ class CallPart(_Part):
 class Calls(_Part):
     """The calls of one step."""
 
-    __pydantic_config__: ClassVar[Mapping[str, str]] = _EXACT
+    __pydantic_config__: ClassVar[Mapping[str, str]] = EXACT_KEYS
 
     calls: tuple[CallPart, ...]
     text: str = ""
@@ -89,7 +85,7 @@ class Calls(_Part):
 class Output(_Part):
     """The output of a call, as the model reads it."""
 
-    __pydantic_config__: ClassVar[Mapping[str, str]] = _EXACT
+    __pydantic_config__: ClassVar[Mapping[str, str]] = EXACT_KEYS
 
     id: str
     name: str
@@ -108,7 +104,7 @@ class Output(_Part):
 class Answer(_Part):
     """The final output of a run, as written by the model."""
 
-    __pydantic_config__: ClassVar[Mapping[str, str]] = _EXACT
+    __pydantic_config__: ClassVar[Mapping[str, str]] = EXACT_KEYS
 
     content: str
     text: str = ""
@@ -154,4 +150,4 @@ def loads(text: str | bytes) -> tuple[Message, ...]:
 
 @lru_cache(maxsize=1)
 def _json_codec() -> JsonCodec[tuple[Message, ...]]:
-    return JsonCodec(tuple[Message, ...])
+    return JsonCodec(tuple[ByKind[Message], ...])

@@ -218,7 +218,7 @@ def _with_arguments(state: RunState, id: str, arguments: str) -> RunState:
 
 
 def _check_waiting(state: RunState) -> None:
-    """Check that each call of the last step is pending or has an output, under its own name."""
+    """Check that each call of the last step is pending or has an output, under its own name, and metadata a call."""
     last = state.messages[-1] if state.messages else None
     if not isinstance(last, Calls):
         raise _state_error("the last message of the state has no calls")
@@ -228,6 +228,9 @@ def _check_waiting(state: RunState) -> None:
         calls[each.id] != (each.name, each.arguments) for each in state.pending
     ):
         raise _state_error("the pending calls of the state are not the calls of its last message")
+    known = {call.id for each in state.messages if isinstance(each, Calls) for call in each.calls}
+    for id in state.metadata.keys() - known:
+        raise _state_error(f"the metadata of the state is of {id:.80}, which is no call of its messages")
     for each in state.tool_results:
         if each.name != (name := calls[each.id][0]):
             raise _state_error(f"the output of {each.id} is of {each.name:.80}, and its call of {name}")

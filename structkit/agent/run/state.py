@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 from structkit.arguments.names import missing_attribute
 from structkit.error_notes import safe_str
@@ -18,7 +18,7 @@ from structkit.functions.call import Call
 from structkit.generate.output.result import Usage
 from structkit.generate.output.trace import Trace
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User
-from structkit.schema.python.json_codec import JsonCodec, NotInJson, json_text_of
+from structkit.schema.python.json_codec import EXACT_KEYS, ByKind, JsonCodec, NotInJson, json_text_of
 from structkit.trace.drawing import Drawing
 from structkit.trace.picture import Note, Picture, Step
 from structkit.trace.table import draw_details, draw_table
@@ -124,6 +124,8 @@ class ToolCall:
 class PendingCall:
     """A call that awaits a decision: approval, or its result."""
 
+    __pydantic_config__: ClassVar[Mapping[str, str]] = EXACT_KEYS
+
     id: str
     """The id of the call, for `Agent.resume`."""
 
@@ -144,10 +146,12 @@ class PendingCall:
 class RunState:
     """A suspended run, with everything needed to resume it; `dumps` and `loads` convert it to and from JSON."""
 
+    __pydantic_config__: ClassVar[Mapping[str, str]] = EXACT_KEYS
+
     agent_fingerprint: str
     """A hash of the tools and the output type of the agent."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[ByKind[Message], ...]
     """The conversation so far, including the pending calls."""
 
     pending: tuple[PendingCall, ...]
@@ -188,16 +192,17 @@ class RunState:
 
     @classmethod
     def loads(cls, text: str | bytes) -> RunState:
-        """Parse a state that `dumps` wrote.
+        """Parse a state that `dumps` of this version of structkit wrote.
 
         Raises:
-            AgentError: The text is not a state.
+            AgentError: The text is not a state, or has a key that this version does not know.
         """
         try:
             return _json_codec().loads(text)
         except ValueError as error:
             raise AgentError(
-                f"invalid state of a run: {error}; pass the text of `state.dumps()` unchanged", place="state"
+                f"invalid state of a run: {error}; pass the text of `state.dumps()` of this version unchanged",
+                place="state",
             ) from error
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 from structkit.arguments.names import missing_attribute
 from structkit.generate.output.confidence import Confidence
@@ -13,7 +13,7 @@ from structkit.generate.output.repaired import Repaired
 from structkit.generate.output.spans import Span
 from structkit.generate.output.token import Token
 from structkit.generate.output.trace import Guarantee, Trace
-from structkit.schema.python.json_codec import NotInJson
+from structkit.schema.python.json_codec import EXACT_KEYS, NotInJson
 from structkit.trace.table import draw_details, draw_table
 
 __all__ = ["FinishReason", "Result", "Usage", "value_of"]
@@ -44,6 +44,8 @@ class Usage:
     >>> (one + two).prompt_tokens, sum([one, two], Usage()).generated_tokens
     (50, 7)
     """
+
+    __pydantic_config__: ClassVar[Mapping[str, str]] = EXACT_KEYS
 
     prompt_tokens: int = 0
     """Tokens of the prompt, including the chat template and the description of the target."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Generic, TypeAlias, TypeVar
+from typing import Annotated, Final, Generic, TypeAlias, TypeVar
 
 from pydantic import Field, PlainSerializer, TypeAdapter, ValidationError
 from pydantic_core import (
@@ -22,9 +22,21 @@ from typing_extensions import TypeForm
 
 from structkit.schema.python.temporal import JsonObject, unsupported
 
-__all__ = ["JsonCodec", "NamedKeys", "NotInJson", "enum_json_value", "json_text_of", "unwritable"]
+__all__ = [
+    "EXACT_KEYS",
+    "ByKind",
+    "JsonCodec",
+    "NamedKeys",
+    "NotInJson",
+    "enum_json_value",
+    "json_text_of",
+    "unwritable",
+]
 
 T = TypeVar("T")
+
+EXACT_KEYS: Final[Mapping[str, str]] = {"extra": "forbid"}
+"""The `__pydantic_config__` of a dataclass that refuses other keys, since they are those of another type or version."""
 
 
 class _Undescribed:
@@ -50,6 +62,9 @@ NotInJson: TypeAlias = Annotated[T, Field(exclude=True), _Undescribed()]
 >>> TypeAdapter(Point).dump_json(Point(3, ValueError()))
 b'{"x":3}'
 """
+
+ByKind: TypeAlias = Annotated[T, Field(discriminator="kind")]
+"""The type of a union of dataclasses that `kind` tells apart, so that an error is about the one that is meant."""
 
 
 def _named_keys(values: Mapping[object, object]) -> dict[str, object]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Annotated, Any
@@ -92,6 +93,37 @@ def state_of(number: int) -> sk.RunState:
     return sk.RunState.loads(stored()[number])
 
 
+def objects(
+    value: Any, path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
+    """Each object of a JSON value, with its path."""
+    if isinstance(value, dict):
+        yield path, value
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in items:
+        yield from objects(each, (*path, key))
+
+
+def test_a_key_that_this_version_does_not_write_is_refused_with_its_place() -> None:
+    """A state of a later version can say more than this one would do."""
+    seen = set()
+    for text in stored():
+        for path in [path for path, _ in objects(json.loads(text)) if path[:1] != ("metadata",)]:
+            changed = json.loads(text)
+            dict(objects(changed))[path]["approved"] = True
+            with pytest.raises(sk.AgentError, match=r"approved`\n") as caught:
+                sk.RunState.loads(json.dumps(changed))
+            assert all(str(step) in str(caught.value) for step in path)
+            seen.add(path[:1])
+    assert seen == {(), ("messages",), ("pending",), ("tool_results",), ("usage",), ("step_usage",)}
+
+
+def test_a_message_without_a_kind_is_not_guessed() -> None:
+    changed = stored()[0].replace(',"kind":"user"', "", 1)
+    with pytest.raises(sk.AgentError, match=r"(?s)'kind'.*`messages\.0`"):
+        sk.RunState.loads(changed)
+
+
 CHANGES: list[tuple[Callable[[sk.RunState], sk.RunState], str]] = [
     (
         lambda s: replace(s, elapsed_seconds=float("nan")),
@@ -100,6 +132,7 @@ CHANGES: list[tuple[Callable[[sk.RunState], sk.RunState], str]] = [
     (lambda s: replace(s, agent_fingerprint=3), "invalid state of a run"),  # type: ignore[arg-type]
     (lambda s: replace(s, tool_results=s.tool_results * 2), "pending calls"),
     (lambda s: replace(s, pending=s.pending * 2), "pending calls"),
+    (lambda s: replace(s, metadata={"call_9": 1}), "metadata of the state is of call_9"),
     *(
         (
             lambda s, n=name: replace(s, tool_results=(replace(s.tool_results[0], name=n),)),
