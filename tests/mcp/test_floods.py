@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import codecs
 import gzip
+import json
 import sys
 import threading
 from collections.abc import Iterator
@@ -25,6 +26,9 @@ from mcp.types import CallToolResult, ListToolsResult, Tool
 MAX = 1 << 16
 """The bound of these tests, in bytes."""
 
+VALUES = 100
+"""The bound of these tests, in values."""
+
 FLOOD = """
 import sys
 sys.stdin.readline()
@@ -37,6 +41,7 @@ PARTS = {
     "a reply": b" " * 4_000 + b"\n\n",
     "a reply with a parameter": b" " * 4_000 + b"\n\n",
     "events": b": " + b"x" * 4_000 + b"\n\n",
+    "a reply of values": b"{}," * 4_000,
     "a compressed reply": gzip.compress(b" " * 1_000_000),
     "compressed events": gzip.compress((b": " + b"x" * 4_000 + b"\n\n") * 250),
 }
@@ -51,6 +56,7 @@ TYPES = {
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "MAX_MESSAGE", MAX)
+    monkeypatch.setattr(bounds, "MAX_VALUES", VALUES)
 
 
 def _decoded(*parts: bytes) -> str:
@@ -69,6 +75,32 @@ def test_a_line_is_cut_and_lines_are_not_counted_together() -> None:
         == f"a\n{'x' * MAX}\nb{'y' * (MAX - 1)}\n"
     )
     assert _decoded(b"x" * (MAX - 1) + "é".encode() + b"\nz") == "x" * (MAX - 1) + "\ufffd\nz"
+
+
+NESTED = [
+    "[" + ",".join(["{}"] * (VALUES // 2)) + "]",
+    "[" * VALUES,
+    '{"a":1' + ',"a":1' * (VALUES - 1) + "}",
+    "[" + ",".join([r'"\\"'] * VALUES) + "]",
+]
+"""Texts of about `VALUES` values by their commas and brackets."""
+
+
+@pytest.mark.parametrize("size", [1, 3, 1_000])
+@pytest.mark.parametrize("text", NESTED)
+def test_values_are_counted_where_they_are_made(text: str, size: int) -> None:
+    """A message of tiny objects takes a hundred times its length as objects of Python."""
+    strings = json.dumps('[{,"\\"' * VALUES) + json.dumps("\\")
+    for data, is_cut in (
+        (text, False),
+        (text + ",", True),
+        (strings + text, False),
+        (strings + text + "[", True),
+    ):
+        parts = [data[at : at + size].encode() for at in range(0, len(data), size)]
+        decoded = _decoded(*parts, b"\nabc")
+        assert (len(decoded) < len(data) + 4) is is_cut
+        assert decoded.endswith("\nabc")
 
 
 def test_a_decoder_that_is_reset_begins_a_line() -> None:
@@ -132,6 +164,7 @@ def _flooding(flood: str) -> Iterator[tuple[str, type[Flooding]]]:
     [
         ("a reply", "a reply of more than 65,536 bytes"),
         ("a reply with a parameter", "a reply of more than 65,536 bytes"),
+        ("a reply of values", "a reply of more than 100 values"),
         ("a compressed reply", "a reply that is compressed without need"),
         ("compressed events", "ended without a response"),
     ],
