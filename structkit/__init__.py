@@ -117,6 +117,7 @@ if TYPE_CHECKING:
     from structkit.guide.guide import Cursor, Guide
     from structkit.integrations.transformers import LogitsProcessor
     from structkit.limits import Limits
+    from structkit.models.text.protocol import AnyModel
     from structkit.schema.markers.json_style import json_style
     from structkit.schema.markers.max_tokens import MaxTokens
     from structkit.schema.markers.quote import Quote
@@ -137,6 +138,7 @@ __all__ = [
     "AgentResult",
     "AgentStep",
     "AgentStream",
+    "AnyModel",
     "ApprovalRequired",
     "Approve",
     "AsyncAgentStream",
@@ -268,6 +270,7 @@ _HOMES = {
     "AgentResult": "structkit.agent.run.state",
     "AgentStep": "structkit.agent.run.state",
     "AgentStream": "structkit.agent.stream",
+    "AnyModel": "structkit.models.text.protocol",
     "Approve": "structkit.agent.tools.approval",
     "AsyncStepStream": "structkit.agent.stream",
     "StepEnd": "structkit.agent.run.events",
@@ -425,16 +428,18 @@ _NAMES_OF_MODULES = {
 """Names of public modules, for errors: `hasattr(structkit, "x")` must not import these modules."""
 
 
-def __getattr__(name: str) -> object:
-    """Import a public name on first use, so that `import structkit` is fast and does not import numba."""
-    if name not in __all__:
-        raise _missing(name)
-    if name in ("grammars", "mcp", "messages", "processors", "testing"):
-        return import_module(f"structkit.{name}")
-    home = _HOMES.get(name, "structkit.errors" if name[0].isupper() else "structkit.api.single")
-    value: object = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # a type checker knows the names, and reports others
+
+    def __getattr__(name: str) -> object:
+        """Import a public name on first use, so that `import structkit` is fast and does not import numba."""
+        if name not in __all__:
+            raise _missing(name)
+        if name in ("grammars", "mcp", "messages", "processors", "testing"):
+            return import_module(f"structkit.{name}")
+        home = _HOMES.get(name, "structkit.errors" if name[0].isupper() else "structkit.api.single")
+        value: object = getattr(import_module(home), name)
+        globals()[name] = value
+        return value
 
 
 def _missing(name: str) -> AttributeError:

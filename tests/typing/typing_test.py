@@ -406,6 +406,12 @@ def mistakes(model: sk.testing.ScriptedModel) -> None:
     del wrong
 
 
+def any_model(model: sk.AnyModel) -> None:
+    assert_type(sk.extract(model, "x", Person), Person)
+    for each in (sk.load(), sk.testing.ScriptedModel(["1"]), sk.from_function(str)):
+        any_model(each)
+
+
 def limits(model: sk.testing.ScriptedModel) -> None:
     assert_type(sk.extract(model, "x", Person, on_limit="raise"), Person)
     assert_type(sk.extract_many(model, ["x"], Person, on_limit="answer"), list[Person])
@@ -418,3 +424,4 @@ def limits(model: sk.testing.ScriptedModel) -> None:
         assert_type(error.text, str)
         assert_type(error.limit, Literal["max_tokens", "timeout", "context", "depth"])
     _ = sk.generate(model, "x", Person).name  # type: ignore[attr-defined]
+    _ = sk.extract_mny  # type: ignore[attr-defined]

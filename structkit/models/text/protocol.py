@@ -148,8 +148,8 @@ class SupportsTokenIds(Protocol):
         ...
 
 
-AnyModel: TypeAlias = "LogitsModel | TextModel"
-"""A model with logits, or one that returns text."""
+AnyModel: TypeAlias = LogitsModel | TextModel
+"""A model with logits, or one that returns text: the type of `model` in all functions that take one."""
 
 
 def check_reply_bounds(timeout: float, max_calls: int) -> None:
