@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from structkit.schema.python.json_codec import BytesOfText
+
 __all__ = ["Token"]
 
 
@@ -13,8 +15,9 @@ class Token(NamedTuple):
     token_id: int
     """The token id."""
 
-    text: bytes
-    """Bytes that the token adds to the answer; a character can be split between tokens."""
+    text: BytesOfText
+    """Bytes that the token adds to the answer; a character can be split between tokens. In JSON, a string, or a list of
+    numbers if the bytes are only a part of a character."""
 
     forced: bool
     """Whether the token was appended without sampling, as the only continuation."""

@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Final, Generic, TypeAlias, TypeVar
+from typing import Annotated, Final, Generic, TypeAlias, TypeVar, cast
 
-from pydantic import Field, PlainSerializer, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field, PlainSerializer, TypeAdapter, ValidationError
 from pydantic_core import (
     CoreSchema,
     PydanticOmit,
@@ -62,6 +62,32 @@ NotInJson: TypeAlias = Annotated[T, Field(exclude=True), _Undescribed()]
 >>> TypeAdapter(Point).dump_json(Point(3, ValueError()))
 b'{"x":3}'
 """
+
+
+def _text_or_bytes(value: bytes) -> str | list[int]:
+    """Return the text of bytes, or their numbers if they are only a part of a character.
+
+    >>> _text_or_bytes(b"a"), _text_or_bytes("é".encode()[:1])
+    ('a', [195])
+    """
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return list(value)
+
+
+def _bytes_of(value: object) -> object:
+    """Return the bytes of a text or of numbers; any other value is left to pydantic."""
+    if isinstance(value, str):
+        return value.encode()
+    are_numbers = isinstance(value, list) and all(isinstance(each, int) and 0 <= each < 256 for each in value)
+    return bytes(cast("list[int]", value)) if are_numbers else value
+
+
+BytesOfText: TypeAlias = Annotated[
+    bytes, PlainSerializer(_text_or_bytes, when_used="json"), BeforeValidator(_bytes_of)
+]
+"""The type of the bytes of a token: a string in JSON, or a list of numbers if they are only a part of a character."""
 
 ByKind: TypeAlias = Annotated[T, Field(discriminator="kind")]
 """The type of a union of dataclasses that `kind` tells apart, so that an error is about the one that is meant."""
