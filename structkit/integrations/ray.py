@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from typing_extensions import Unpack
 
+from structkit.arguments.checks import check_count
 from structkit.errors import MissingExtra
 from structkit.generate.input.options import ResultOptions
 from structkit.generate.input.settings import BatchSettings, Settings
@@ -71,9 +72,7 @@ class RowExtractor:
         self._target = _read_target(target)
         self._column = options.get("column", "text")
         self._value, self._error = options.get("value", "value"), options.get("error", "error")
-        self._batch = BatchSettings(
-            size=options.get("rows_at_once", 32), progress=False, return_exceptions=True
-        )
+        self._batch = _batch_settings(options)
         self._settings = _settings(options)
         self._model = load(options.get("model"), **options.get("load_options", {}))  # type: ignore[call-overload]
 
@@ -142,6 +141,7 @@ def extract_rows(
     # What is wrong in the call is an error here, not one of each worker.
     read_target(_read_target(target)).rules()
     _settings(options)
+    _batch_settings(options)
     return rows.map_batches(
         RowExtractor,
         fn_constructor_args=(target,),
@@ -151,6 +151,13 @@ def extract_rows(
         num_cpus=num_cpus,
         num_gpus=num_gpus,
     )
+
+
+def _batch_settings(options: RowOptions) -> BatchSettings:
+    """Return the settings of a batch."""
+    size = options.get("rows_at_once", 32)
+    check_count("rows_at_once", size, 1)
+    return BatchSettings(size=size, progress=False, return_exceptions=True)
 
 
 def _settings(options: RowOptions) -> Settings:
