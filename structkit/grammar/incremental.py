@@ -16,8 +16,8 @@ from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
 from structkit.automaton.runtime.stack import Frame
 from structkit.errors import LimitExceeded
+from structkit.grammar.product.constrain import constrain
 from structkit.grammar.rules.cfg import Cfg, Guard, Terminal
-from structkit.grammar.rules.constrain import constrain
 from structkit.grammar.rules.graph import Graph
 from structkit.grammar.rules.left_corner import production_graphs
 from structkit.regex.nodes import ReturnLabel, Rules

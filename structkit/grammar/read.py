@@ -12,10 +12,10 @@ from structkit.errors import GrammarError, LimitExceeded
 from structkit.grammar.collection import collection_paused
 from structkit.grammar.findings.finding import FindingKind, GrammarFinding
 from structkit.grammar.findings.search import NARROWED, findings_of, misread_terminal
+from structkit.grammar.product.constrain import UnseparatedTerminals
+from structkit.grammar.product.network import rules_of
 from structkit.grammar.rules.cfg import Cfg
-from structkit.grammar.rules.constrain import UnseparatedTerminals
 from structkit.grammar.rules.layout import UnbalancedIndent
-from structkit.grammar.rules.network import rules_of
 from structkit.grammar.syntax.gbnf import read_gbnf
 from structkit.grammar.syntax.holes import Hole
 from structkit.grammar.syntax.kbnf import read_kbnf
@@ -48,7 +48,7 @@ class GrammarSource:
         options: The arguments of Lark; other syntaxes only have `start`.
         holes: The rules that are defined elsewhere.
         limits: Bounds on the size of the grammar.
-        labelled: Whether rules may end with labels; see `structkit.grammar.rules.network.rules_of`.
+        labelled: Whether rules may end with labels; see `structkit.grammar.product.network.rules_of`.
     """
 
     text: str

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from hypothesis import strategies as st
 
 from structkit.automaton.link import link
+from structkit.grammar.product.network import rules_of
 from structkit.grammar.rules.cfg import Cfg
-from structkit.grammar.rules.network import rules_of
 
 __all__ = ["expressions", "recognizer"]
 

@@ -251,9 +251,30 @@ def test_rules_that_call_each_other_are_searched_fewer_times_than_there_are_rule
             for n in range(count)
         }
 
-    few, many = (counted(lambda count=count: kept_rules(graphs(count), "r0")) for count in (200, 800))  # type: ignore[misc]
+    few, many = (counted(lambda count=count: kept_rules(graphs(count), ["r0"])) for count in (200, 800))  # type: ignore[misc]
     assert many < 7 * few  # the square of 4 is 16
-    kept = kept_rules(graphs(800), "r0")
+    kept = kept_rules(graphs(800), ["r0"])
     calls = {name: {*called_rules(graph)} - kept for name, graph in graphs(800).items() if name not in kept}
     assert len(components(calls)) == len(calls)  # without the kept rules there is no cycle
     assert all(name not in callees for name, callees in calls.items())
+
+
+def test_levels_of_operators_are_one_rule() -> None:
+    operators = [f'OP{n}: "{chr(65 + n)}"' for n in range(12)]
+    levels = [f"e{n}: e{n + 1} | e{n} OP{n} e{n + 1}" for n in range(12)]
+    text = "\n".join(["start: e0", *levels, 'e12: "x" | "(" e0 ")"', *operators])
+    rules = GrammarSource(text, options=LarkOptions(parser="lalr")).rules.rules
+    assert len(rules) <= 3
+
+
+def test_what_follows_the_first_token_of_a_rule_is_made_once() -> None:
+    """A name behind `@1` cannot begin with 1, which would lengthen that token; what follows the name is the same."""
+    rest = '\nlist: NAME "[" list ("," list)* "]" "{" NAME ":" list "}" | NAME "(" list ";" list ")" | NAME\n'
+
+    def moves(contexts: int) -> int:
+        start = "start: " + " | ".join(f"/@{n}+/ list" for n in range(contexts))
+        text = start + rest + "NAME: /[a-z0-9]+/\n"
+        rules = GrammarSource(text, options=LarkOptions(parser="lalr")).rules.rules
+        return sum(len(rule.moves) for rule in rules.values() if isinstance(rule, Network))
+
+    assert moves(8) - moves(2) <= 6 * 20

@@ -14,8 +14,8 @@ from structkit.automaton.construct import compile_rule
 from structkit.automaton.construct.nfa import Nfa
 from structkit.automaton.core.dfa import Dfa
 from structkit.errors import GrammarError, LimitExceeded
+from structkit.grammar.product.network import rules_of
 from structkit.grammar.read import GrammarSource, Syntax
-from structkit.grammar.rules.network import rules_of
 from structkit.grammar.syntax.gbnf import read_gbnf
 from structkit.grammar.syntax.kbnf import read_kbnf
 from structkit.grammar.syntax.lark_grammar import LarkOptions, Lexer, Parser

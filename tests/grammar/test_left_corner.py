@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from structkit.automaton.link import link
 from structkit.automaton.runtime.stack import Frame, stack_frames
 from structkit.errors import UnsatisfiableSchema
+from structkit.grammar.product.network import rules_of
 from structkit.grammar.rules.cfg import Cfg, Terminal
-from structkit.grammar.rules.network import rules_of
 from structkit.grammar.syntax.gbnf import read_gbnf
 from structkit.regex.nodes import LiteralText
 

@@ -378,7 +378,7 @@ def test_texts_that_would_make_rules_too_large_are_left_out(caplog: pytest.LogCa
     found = Lark(STRINGS, parser="lalr")
     texts = ['a + "b\\"c" * f(\'x\', `y`)', "[`\\`\\``, 'a\\'b'];b", '"" - (`"`)']
     exact = sk.compile(sk.Grammar(STRINGS, parser="lalr"), BYTES, cache=False)
-    limits = sk.Limits(work=200_000)
+    limits = sk.Limits(work=100_000)
     assert not caplog.records
     grammar = sk.Grammar(STRINGS, parser="lalr", limits=limits)
     narrow = sk.compile(grammar, BYTES, cache=False)
@@ -405,7 +405,7 @@ def test_a_terminal_is_not_left_out() -> None:
 
 
 def test_rules_that_are_made_when_they_are_entered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("structkit.grammar.rules.network._MAX_EAGER", 0)
+    monkeypatch.setattr("structkit.grammar.product.network._MAX_EAGER", 0)
     guide = sk.compile(sk.Grammar(STRINGS, parser="lalr"), BYTES, cache=False)
     assert all(accepts_bytes(guide, text) for text in [*LASTING, "a*(b)"])
     assert not any(accepts_bytes(guide, text) for text in ["", '"a\\" + "b"', "'"])
@@ -417,7 +417,7 @@ def test_rules_that_are_made_when_they_are_entered(monkeypatch: pytest.MonkeyPat
 
 def test_a_token_with_more_ends_than_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind each letter that ends `T`, other texts may not follow: names without a `c` as long as `T` could go on."""
-    monkeypatch.setattr("structkit.grammar.rules.network._MAX_EAGER", 0)
+    monkeypatch.setattr("structkit.grammar.product.network._MAX_EAGER", 0)
     text = 'start: T NAME ";" NAME\nT.1: /a[ab]{0,63}c/\nNAME: /[a-z]+/\n%ignore " "'
     with without_interegular(monkeypatch):
         lark = Lark(text, parser="lalr")

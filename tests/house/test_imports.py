@@ -96,7 +96,7 @@ FOLDERS = {
     "schema": ["ir", "markers", "algebra", "product", "json_schema", "view", "python"],
     "regex": ["", "pattern"],
     "automaton": ["core", "construct", "distance", "runtime", ""],
-    "grammar": ["rules", "syntax", "findings", ""],
+    "grammar": ["rules", "product", "syntax", "findings", ""],
     "lowering": ["numbers", "strings", "containers", ""],
     "index": ["disk", "distance", "rows", ""],
     "models": ["native", "", "text", "servers", "hosted", "llama_cpp", "transformers", "names"],

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Container, Mapping
 
-from structkit.grammar.rules.cfg import Cfg
-from structkit.grammar.rules.graph import Graph, allow_ignored, called_rules, loop_back, minimal
+from structkit.grammar.rules.cfg import Cfg, Terminal
+from structkit.grammar.rules.graph import Graph, allow_ignored, called_rules, loop_back, minimal, reached
 from structkit.grammar.rules.left_corner import left_corner_graphs
 from structkit.regex.walk import components
 
@@ -24,7 +24,11 @@ of more rules, since each search takes as long as there are rules."""
 
 
 def small_graphs(cfg: Cfg) -> dict[str, Graph]:
-    """Return the automata of the rules of a grammar, with small ones inlined."""
+    """Return the automata of the rules of a grammar, with small ones inlined.
+
+    Levels of operators, as in `sum: product ("+" product)*` and `product: atom ("*" atom)*`, become one rule: the
+    smallest automaton of a level with the next one inlined is as large as that of either.
+    """
     graphs = left_corner_graphs(cfg)
     for graph in graphs.values():
         allow_ignored(graph, cfg.ignored)
@@ -33,25 +37,53 @@ def small_graphs(cfg: Cfg) -> dict[str, Graph]:
     uses = Counter(
         symbol for graph in graphs.values() for _, symbol, _ in graph.moves if isinstance(symbol, str)
     )
-    kept = {cfg.start, *cfg.blocks}
+    lines = _rules_of_lines(cfg, graphs)
+    kept = kept_rules(graphs, {cfg.start, *cfg.blocks, *lines} & graphs.keys())
+    # There is one of these for each indentation, so that what they call is not made as often.
+    kept.update(callee for name in lines for callee in calls[name])
+
+    def inlined(name: str) -> Graph:
+        if kept.issuperset(calls[name]):
+            return graphs[name]
+        return minimal(loop_back(name, flattened(graphs[name], found, kept)))
+
     found: dict[str, Graph] = {}
-    for group in components(calls):
-        if len(group) > 1 or group[0] in calls[group[0]]:
-            kept.update(group)
-        for name in group:
-            found[name] = graphs[name]
-            if not kept.issuperset(calls[name]):
-                found[name] = minimal(loop_back(name, flattened(graphs[name], found, kept)))
-            if len(found[name].moves) > (_MAX_SIZE if uses[name] > 1 else _MAX_SIZE_ONCE):
-                kept.add(name)
-    return {name: graph for name, graph in found.items() if name in kept}
+    inside = {
+        name: [callee for callee in calls[name] if callee not in kept] for name in graphs if name not in kept
+    }
+    for (name,) in components(inside):
+        found[name] = inlined(name)
+        if _size(found[name]) > (_MAX_SIZE if uses[name] > 1 else _MAX_SIZE_ONCE):
+            kept.add(name)
+    return {name: found[name] if name in found else inlined(name) for name in graphs if name in kept}
 
 
-def kept_rules(graphs: Mapping[str, Graph], start: str) -> set[str]:
-    """Return the rules that stay rules, on each cycle of calls at least one, and the first."""
+def _rules_of_lines(cfg: Cfg, graphs: Mapping[str, Graph]) -> set[str]:
+    """Return the rules in which an indenter sees a line break, an indent or a dedent."""
+    if cfg.indenting is None:
+        return set()
+    names = {cfg.indenting.newline, cfg.indenting.indent, cfg.indenting.dedent}
+    callers: dict[str, list[str]] = {}
+    starts = []
+    for name, graph in graphs.items():
+        for _, symbol, _ in graph.moves:
+            if isinstance(symbol, Terminal) and symbol.name in names and not symbol.is_ignored:
+                starts.append(name)
+        for callee in called_rules(graph):
+            callers.setdefault(callee, []).append(name)
+    return reached(starts, callers)
+
+
+def _size(graph: Graph) -> int:
+    """Return the number of moves, without those over ignored terminals, which stand before each other terminal."""
+    return sum(not (isinstance(symbol, Terminal) and symbol.is_ignored) for _, symbol, _ in graph.moves)
+
+
+def kept_rules(graphs: Mapping[str, Graph], starts: Collection[str]) -> set[str]:
+    """Return the rules that stay rules: some, and on each cycle of calls at least one."""
     calls = {name: called_rules(graph) for name, graph in graphs.items()}
-    kept = {start}
-    pending = [[name for name in graphs if name != start]]
+    kept = set(starts)
+    pending = [[name for name in graphs if name not in kept]]
     while pending:
         names = dict.fromkeys(pending.pop())
         inside = {name: [callee for callee in calls[name] if callee in names] for name in names}

@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 from structkit.errors import LimitExceeded
+from structkit.grammar.product.explored import Explored
 from structkit.grammar.rules.cfg import Terminal
 from structkit.grammar.rules.context import Context, Contexts, ascii_size, exits
 from structkit.grammar.rules.following import Following
 from structkit.grammar.rules.graph import reached
 from structkit.grammar.rules.lexing import Way
-from structkit.grammar.rules.variants import Explored
 from structkit.limits import Limits, Work
 from structkit.regex.charset import ANY, contains, intersection, partition, union
 from structkit.regex.nodes import CharClass, Network
@@ -397,14 +397,17 @@ def copies(name: str, parts: Iterable[TokenPart]) -> list[tuple[Terminal, int]]:
 def token_rule(parts: Iterable[TokenPart]) -> Explored:
     """Return the automaton of a token that is a rule."""
     afters = dict.fromkeys(after for part in parts for after, _ in part.ends)
-    ends = {after: state for state, after in enumerate(afters, 2)}
-    rule = Explored(2 + len(ends), [], ends)
+    ends = {after: state for state, after in enumerate(afters, 1)}
+    rule = Explored(ends=ends)
+    size = 1 + len(ends)
     for part in parts:
-        start = rule.size
-        rule.size += 1 + max((state for _, _, state in part.moves), default=0)
-        rule.moves.append((0, None, start))
-        rule.moves += [(start + a, Terminal("", charset), start + b) for a, charset, b in part.moves]
-        rule.moves += [(start + state, None, ends[after]) for after, states in part.ends for state in states]
+        start = size
+        size += 1 + max((state for _, _, state in part.moves), default=0)
+        moves: list[tuple[int, Terminal | None, int]] = [(0, None, start)]
+        moves += [(start + a, Terminal("", charset), start + b) for a, charset, b in part.moves]
+        moves += [(start + state, None, ends[after]) for after, states in part.ends for state in states]
+        for source, symbol, target in moves:
+            rule.add_move(source, symbol, target)
     return rule
 
 

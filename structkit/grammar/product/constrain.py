@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from structkit.errors import LimitExceeded
+from structkit.grammar.product.explored import Call, Entry, Exploration, Explored
+from structkit.grammar.product.tokens import TokenPart, TokenReader, copies, is_wide, token_rule
+from structkit.grammar.product.variants import Layouts, Variants
 from structkit.grammar.rules.cfg import Guard, Symbol, Terminal
 from structkit.grammar.rules.context import (
     CLOSED,
@@ -29,8 +32,6 @@ from structkit.grammar.rules.following import Following, outgoing_moves
 from structkit.grammar.rules.graph import Graph
 from structkit.grammar.rules.layout import LineMove, is_read, open_brackets
 from structkit.grammar.rules.lexing import Indenting, Lexing, Way
-from structkit.grammar.rules.tokens import TokenPart, TokenReader, copies, is_wide, token_rule
-from structkit.grammar.rules.variants import Call, Entry, Explored, Layouts, Variants
 from structkit.limits import Limits, Work
 from structkit.regex.charset import complement, contains, intersection, partition
 from structkit.regex.nodes import CharClass
@@ -177,10 +178,8 @@ class _Product:
     context_numbers: dict[Context, int] = field(default_factory=dict)
     read: dict[tuple[Terminal, int], list[tuple[_Symbol, int]]] = field(default_factory=dict)
     token_rules: dict[tuple[str, tuple[TokenPart, ...]], Entry] = field(default_factory=dict)
-    reached: dict[Entry, dict[tuple[int, int], int]] = field(default_factory=dict)
-    explored: dict[Entry, Explored] = field(default_factory=dict)
-    callers: dict[Entry, list[tuple[Entry, int, int, Layout]]] = field(default_factory=dict)
-    pending: list[tuple[Entry, int, int]] = field(default_factory=list)
+    exploration: Exploration = field(default_factory=Exploration)
+    callers: dict[Entry, list[tuple[str, int, int, Layout]]] = field(default_factory=dict)
     size: int = 0
     # The work that must be left while requirements may last; 0 if the texts that have them are left out.
     reserve: int = 0
@@ -203,10 +202,10 @@ class _Product:
     def count(self, states: int, steps: int, building: str, name: str) -> None:
         """Count states, and the work of a part of the grammar."""
         place = None if name.startswith("$") else name
+        if self.lasting and self.reserve and self.work.left - steps < self.reserve:
+            raise _TooManyRequirements
         self.work.pay(steps, building, place)
         self.size += states
-        if self.lasting and self.work.left < self.reserve:
-            raise _TooManyRequirements
         if self.size > self.limits.nfa_states:
             raise LimitExceeded("nfa_states", self.limits.nfa_states, building, place=place)
 
@@ -220,51 +219,48 @@ class _Product:
         first = self.contexts.start()
         if self.lexing is not None:
             first = first._replace(lexer=self.lexing.first)
-        entry = start, self.number(first)
-        self.enter(entry)
+        entry = self.enter(start, self.number(first))
         outgoing = {name: outgoing_moves(graph) for name, graph in self.graphs.items()}
-        while self.pending:
-            owner, state, context = self.pending.pop()
-            for symbol, target in outgoing[owner[0]].get(state, ()):
-                self.follow(owner, state, context, symbol, target)
+        for rule, number, is_new in self.exploration.visits():
+            explored = self.explored[rule]
+            state, context = explored.places[number]
+            for symbol, target in outgoing[rule].get(state, ()) if is_new else ():
+                self.follow(rule, number, context, symbol, target)
+            self.count(0, len(explored.outgoing[number]), _MULTIPLIED, rule.partition("#")[0])
             if state == 1:
-                self.end(owner, context)
-        allowed = [
-            context for context in self.explored[entry].ends if self.contexts.may_end(self.known[context])
-        ]
+                self.end(rule, number, context)
+        ends = self.explored[start].exits[entry[1]]
+        allowed = [context for context in ends if self.contexts.may_end(self.known[context])]
         if not self.reserve and not self.lasting <= self.kept:  # a terminal is lost
             raise LimitExceeded("work", self.limits.work, _MULTIPLIED)
         layouts = None
         if self.indenting is not None:
             pending = [context.layout.pending for context in self.known]
             layouts = Layouts(pending, blocks, self.indenting.tab_length)
-        moves = sum(len(explored.moves) for explored in self.explored.values())
-        self.work.pay(_STEPS_PER_MOVE * moves, _MULTIPLIED)
+        moves = sum(len(rule.ends) * sum(1 for _ in rule.moves()) for rule in self.explored.values())
+        self.count(0, _STEPS_PER_MOVE * moves, _MULTIPLIED, "$")
         return Variants(self.explored, entry, allowed, layouts, labelled=labelled)
 
-    def enter(self, entry: Entry) -> None:
-        """Explore a rule behind a context."""
-        if entry not in self.reached:
-            self.reached[entry], self.explored[entry] = {}, Explored()
-            self.reach(entry, 0, entry[1])
+    @property
+    def explored(self) -> dict[str, Explored]:
+        return self.exploration.rules
 
-    def reach(self, owner: Entry, state: int, context: int) -> int:
-        """Return the number of a state behind a context; explore it if it is new. State 1 is the end."""
-        context = self.reduce(owner[0], state, context)
-        places = self.reached[owner]
-        if (state, context) not in places:
-            self.count(
-                1,
-                _STEPS_PER_STATE,
-                _MULTIPLIED,
-                owner[0].partition("#")[0],
-            )
-            number = places[state, context] = len(places) + (len(places) > 0)
-            self.explored[owner].size = len(places)
-            if (pending := self.known[context].layout.pending) in (INDENT, DEDENT):
-                self.explored[owner].pending[number] = pending
-            self.pending.append((owner, state, context))
-        return places[state, context]
+    def enter(self, rule: str, context: int) -> Entry:
+        """Explore a rule behind a context."""
+        entry = rule, self.state(rule, 0, context)
+        self.exploration.enter(entry)
+        return entry
+
+    def state(self, rule: str, state: int, context: int) -> int:
+        """Return the number of a state of a rule behind a context. State 1 of the graph is the end."""
+        place = state, self.reduce(rule, state, context)
+        explored = self.explored.setdefault(rule, Explored())
+        if place not in explored.numbers:
+            self.count(1, _STEPS_PER_STATE, _MULTIPLIED, rule.partition("#")[0])
+            number = explored.add_state(place)
+            if (pending := self.known[place[1]].layout.pending) in (INDENT, DEDENT):
+                explored.pending[number] = pending
+        return explored.numbers[place]
 
     def reduce(self, rule: str, state: int, context: int) -> int:
         """Return the context with only what matters to the terminals that can come next."""
@@ -285,24 +281,22 @@ class _Product:
             self.relevant[key] = self.number(reduced)
         return self.relevant[key]
 
-    def follow(self, owner: Entry, state: int, context: int, symbol: Symbol | None, target: int) -> None:
-        source, moves = self.reached[owner][state, context], self.explored[owner].moves
+    def follow(self, rule: str, source: int, context: int, symbol: Symbol | None, target: int) -> None:
+        """Follow a move of the graph of a rule from a state behind a context."""
         if symbol is None:
-            moves.append((source, None, self.reach(owner, target, context)))
+            self.exploration.add_move(rule, source, None, self.state(rule, target, context))
         elif isinstance(symbol, Guard):
             before = self.known[context]
             after = self.number(before._replace(banned=before.banned | symbol.banned))
-            moves.append((source, None, self.reach(owner, target, after)))
+            self.exploration.add_move(rule, source, None, self.state(rule, target, after))
         elif isinstance(symbol, Terminal):
             for move, after in self.reads(symbol, context):
-                moves.append((source, move, self.reach(owner, target, after)))
+                self.exploration.add_move(rule, source, move, self.state(rule, target, after))
         else:
-            layout = self.known[context].layout
-            callee = symbol, self.reduce(symbol, 0, self.inside(context))
-            caller = owner, source, target, layout
+            caller = rule, source, target, self.known[context].layout
+            callee = self.enter(symbol, self.inside(context))
             self.callers.setdefault(callee, []).append(caller)
-            self.enter(callee)
-            for after in list(self.explored[callee].ends):
+            for after in list(self.explored[symbol].exits[callee[1]]):
                 self.call(callee, after, *caller)
 
     def inside(self, context: int) -> int:
@@ -322,10 +316,10 @@ class _Product:
         layout = layout._replace(pending=context.layout.pending, opened=opened)
         return self.number(context._replace(layout=layout))
 
-    def call(self, callee: Entry, after: int, owner: Entry, source: int, target: int, layout: Layout) -> None:
+    def call(self, callee: Entry, after: int, rule: str, source: int, target: int, layout: Layout) -> None:
         """Continue a rule behind a rule that it calls."""
-        place = self.reach(owner, target, self.behind(after, layout))
-        self.explored[owner].moves.append((source, Call(callee, after), place))
+        behind = self.state(rule, target, self.behind(after, layout))
+        self.exploration.add_move(rule, source, Call(callee, after), behind)
 
     def reads(self, terminal: Terminal, context: int) -> list[tuple[_Symbol, int]]:
         """Return the moves over a terminal behind a context, and the context behind each."""
@@ -350,7 +344,7 @@ class _Product:
         copied = sum(len(part.moves) * len(part.ends) for part in parts)
         if copied > _MAX_COPIED or any(is_wide(part.moves) for part in parts):
             entry = self.token_rule(terminal, parts)
-            return [(Call(entry, after), after) for after in self.explored[entry].ends]
+            return [(Call(entry, after), after) for after in self.explored[entry[0]].ends]
         return [*copies(terminal.name, parts)]
 
     def line_moves(
@@ -383,27 +377,29 @@ class _Product:
             for pending in (NONE, INDENT, DEDENT)
         }
         key = terminal.name, parts
-        entry = self.token_rules.setdefault(key, (f"${terminal.name}", len(self.token_rules)))
-        if entry not in self.explored:
-            rule = self.explored[entry] = Explored(is_line_break=True)
-            states = {after: state for state, after in enumerate(dict.fromkeys(a for _, a in texts), 2)}
-            rule.size = 1 + len(states)
-            rule.moves += [(0, part, states[after]) for part, after in texts]
+        entry = self.token_rules.setdefault(key, (f"${terminal.name}/{len(self.token_rules)}", 0))
+        if entry[0] not in self.explored:
+            rule = self.explored[entry[0]] = Explored(is_line_break=True)
+            states = {after: state for state, after in enumerate(dict.fromkeys(a for _, a in texts), 1)}
+            rule.outgoing[0] = [(part, states[after]) for part, after in texts]
             for (after, _), number in afters.items():
                 rule.ends[number] = states[after]
                 rule.following[number] = self.allowed(self.following[terminal], number)
         return [(Call(entry, number), number) for number in afters.values()]
 
-    def end(self, owner: Entry, context: int) -> None:
-        """Note that a rule can end with a context; continue where it is called."""
-        rule = self.explored[owner]
-        if context not in rule.ends:
-            rule.ends[context] = self.reached[owner][1, context]
+    def end(self, rule: str, number: int, context: int) -> None:
+        """Note that entries of a rule can end with a context; continue where they are called."""
+        explored = self.explored[rule]
+        if context not in explored.ends:
+            explored.ends[context] = number
             if self.lexing is not None:
-                first = self.ahead.class_of(self.ahead.at(owner[0], 1))
-                rule.following[context] = self.allowed(first, context)
-            for caller in list(self.callers.get(owner, ())):
-                self.call(owner, context, *caller)
+                first = self.ahead.class_of(self.ahead.at(rule, 1))
+                explored.following[context] = self.allowed(first, context)
+        for bit, (start, ends) in enumerate(explored.exits.items()):
+            if explored.entries[number] >> bit & 1 and context not in ends:
+                ends[context] = None
+                for caller in list(self.callers.get((rule, start), ())):
+                    self.call((rule, start), context, *caller)
 
     def parts(self, terminal: Terminal, before: Context) -> Iterator[TokenPart]:
         """Yield the texts of a terminal behind a context, with the context behind it."""
@@ -419,9 +415,9 @@ class _Product:
     def token_rule(self, terminal: Terminal, parts: tuple[TokenPart, ...]) -> Entry:
         """Return the rule of a token, so that all its uses share rows."""
         key = terminal.name, parts
-        entry = self.token_rules.setdefault(key, (f"${terminal.name}", len(self.token_rules)))
-        if entry not in self.explored:
-            rule = self.explored[entry] = token_rule(parts)
+        entry = self.token_rules.setdefault(key, (f"${terminal.name}/{len(self.token_rules)}", 0))
+        if entry[0] not in self.explored:
+            rule = self.explored[entry[0]] = token_rule(parts)
             rule.following.update(
                 (after, self.allowed(self.following[terminal], after)) for after in rule.ends
             )

@@ -11,12 +11,12 @@ from structkit.automaton.construct.compile_rule import rule_dfa
 from structkit.automaton.core.dfa import Dfa
 from structkit.automaton.runtime.lazy_builder import written_name
 from structkit.errors import LimitExceeded
+from structkit.grammar.product.constrain import constrain, constrain_tokens
+from structkit.grammar.product.variants import Variants
 from structkit.grammar.rules.cfg import Cfg, Symbol, Terminal
-from structkit.grammar.rules.constrain import constrain, constrain_tokens
 from structkit.grammar.rules.graph import Graph, allow_ignored, called_rules, loop_back, trim
 from structkit.grammar.rules.inlining import flattened, kept_rules, small_graphs
 from structkit.grammar.rules.left_corner import left_corner_graphs, without_unit_cycles
-from structkit.grammar.rules.variants import Variants
 from structkit.limits import Limits, Work
 from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.nodes import (
@@ -61,8 +61,8 @@ _MAX_RANGES = 300
 _LIMITS = Limits(states=10_000, nfa_states=50_000, transitions=1_000_000)
 """The size of a rule above which the rules that it calls stay rules, so that they are not determinized together."""
 
-_MAX_EAGER = 8_000
-"""States of the rules of a grammar with a lexer above which a rule is made when it is entered; each takes about 50
+_MAX_EAGER = 3_500
+"""States of the rules of a grammar with a lexer above which a rule is made when it is entered; each takes about 100
 µs."""
 
 _UNLISTED = (
@@ -103,7 +103,7 @@ def rules_of(cfg: Cfg, limits: Limits = Limits(), *, labelled: bool = True) -> R
         allow_ignored(graph, cfg.ignored)
         graphs[name] = loop_back(name, graph)
     first = cfg.start
-    kept = kept_rules(graphs, first)
+    kept = kept_rules(graphs, [first])
     work, budget = _Work(_WORK * limits.states), Work(limits.work)
     for attempt in range(_MAX_ATTEMPTS):
         inlined = _inline(graphs, kept)

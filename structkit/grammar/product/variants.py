@@ -3,65 +3,33 @@
 A rule that is read behind a context ends with one of several contexts, on which its caller depends. So the rule ends
 with a label for its context. A rule whose caller cannot continue behind some contexts is another variant, without the
 paths to these ends: no text leads to a dead end.
+
+Behind its first tokens, a rule often continues in the same way whatever came before it. What several entries of a rule
+share is a rule of its own, which they call at their ends: its automaton and its rows are made once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
-from heapq import heappop, heappush
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from structkit.automaton.core.kernels import MAX_LABEL
-from structkit.grammar.rules.cfg import Symbol, Terminal
+from structkit.grammar.product.explored import Call, Entry, Explored, indented
+from structkit.grammar.product.shortest import shortest_texts
+from structkit.grammar.rules.cfg import Terminal
 from structkit.grammar.rules.context import DEDENT, INDENT
-from structkit.grammar.rules.graph import Graph, called_rules, minimal, reached, trim
-from structkit.grammar.rules.layout import MAX_INDENT, LineMove, add_columns, shortest_length
+from structkit.grammar.rules.graph import Graph, called_rules, minimal, trim
+from structkit.grammar.rules.layout import MAX_INDENT, LineMove, add_columns
 from structkit.limits import Work
 from structkit.regex.charset import first_bytes
 from structkit.regex.labels import labelled_name
 from structkit.regex.nodes import CharClass, LiteralText, Network, ReturnLabel
 
-__all__ = ["Call", "Entry", "Explored", "Layouts", "Variants"]
+__all__ = ["Layouts", "Variants"]
 
 _STEPS_PER_MOVE = 30
 """The work of a move of a rule, for each variant of the rule; see `Limits.work`."""
-
-Entry: TypeAlias = "tuple[str, int]"
-"""A rule and the number of the context before it."""
-
-
-class Call(NamedTuple):
-    """A move over a rule.
-
-    Attributes:
-        entry: The rule, and the context before it.
-        after: The context with which it ends.
-    """
-
-    entry: Entry
-    after: int
-
-
-@dataclass
-class Explored:
-    """The automaton of a rule behind a context.
-
-    Attributes:
-        size: The number of states; the start is state 0, and state 1 is none of them.
-        moves: The moves.
-        ends: The state in which the rule ends with each context.
-        following: The characters that can follow the rule, for each context; empty if these are not known.
-        pending: The states in which an indent or a dedent must follow; see `structkit.grammar.rules.context.Layout`.
-        is_line_break: Whether the rule is the token of a line break, whose blanks decide how it ends.
-    """
-
-    size: int = 0
-    moves: list[tuple[int, Symbol | Call | LineMove | None, int]] = field(default_factory=list)
-    ends: dict[int, int] = field(default_factory=dict)
-    following: dict[int, CharClass] = field(default_factory=dict)
-    pending: dict[int, int] = field(default_factory=dict)
-    is_line_break: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,9 +46,6 @@ class Layouts:
     blocks: Set[str]
     tab_length: int
 
-
-_Place: TypeAlias = "tuple[Entry, int]"
-"""A rule behind a context, and a state of its automaton."""
 
 _Column: TypeAlias = "int | None"
 """The column of the next line, if an indent or a dedent must follow.
@@ -133,28 +98,31 @@ class Variants:
     Attributes:
         start: The name of the first rule, which is without labels.
         size: The number of states of the rules behind contexts.
+        steps: The moves that were followed so far to make automata.
         is_empty: Whether there is no text.
     """
 
     def __init__(
         self,
-        explored: Mapping[Entry, Explored],
+        explored: Mapping[str, Explored],
         start: Entry,
         allowed: Collection[int],
         layouts: Layouts | None = None,
         *,
         labelled: bool = True,
     ) -> None:
-        # Nothing follows the first rule, so that with one end it needs no label; without labels, budgets are exact.
-        explored = {**explored, start: replace(explored[start], following={})}
         self._max_ends = MAX_LABEL + 1 if labelled else 1
         self._labelled = labelled
         self.start = "$start"
-        self.size = sum(each.size for each in explored.values())
+        self.size = sum(len(each.outgoing) for each in explored.values())
+        self.steps = 0
         self._explored = explored
+        self._first = start
         self._layouts = layouts
-        self._shortest = _Shortest(explored, layouts.blocks if layouts else frozenset()).found
-        self._indented = _indented(explored)
+        self._shortest = shortest_texts(explored, layouts.blocks if layouts else frozenset())
+        self._indented = indented(explored)
+        self._tails: dict[str, Set[int]] = {}
+        self._labels: dict[tuple[str, int], dict[int, int]] = {}
         self._ends: list[_End] = []
         self._end_numbers: dict[_End, int] = {}
         self._keys: dict[str, _Key] = {}
@@ -166,11 +134,11 @@ class Variants:
         self._graphs: dict[str, Graph] = {}
         columns = (0,) if layouts is not None else ()
         self._instances[self.start] = self.start, columns
-        first = Graph(3, [(0, self._called(self._key(start, len(columns), None), 0), 2)])
+        first = Graph(3, [(0, self._called(self._key(start, len(columns))), 2)])
         ends = [context for context in allowed if Call(start, context) in self._shortest]
         first.moves += [(2, _label(self._end_number((context, None))), 1) for context in ends]
         self.is_empty = not ends
-        self._graphs[self.start] = self._with_variants(trim(first), (), {})
+        self._graphs[self.start] = self._with_variants(trim(first), self._key(start), ())
 
     def graph(self, name: str) -> Graph:
         """Return the automaton of a rule; the rules that it calls get names, see `callee`."""
@@ -178,11 +146,9 @@ class Variants:
         found = self._graphs.get(variant)
         if found is None:
             key, ends = self._variants[variant]
-            explored = self._explored[key.entry]
-            if explored.is_line_break:
-                return self._with_variants(self._line_break(key, ends, columns), ends, explored.following)
-            graph = self._graph(key, ends)
-            found = self._graphs[variant] = self._with_variants(graph, ends, explored.following)
+            if self._explored[key.entry[0]].is_line_break:
+                return self._with_variants(self._line_break(key, ends, columns), key, ends)
+            found = self._graphs[variant] = self._with_variants(self._graph(key, ends), key, ends)
         return found
 
     def callee(self, caller: str, name: str) -> str:
@@ -202,10 +168,10 @@ class Variants:
         variant, columns = self._instances[name]
         key, ends = self._variants[variant]
         found: dict[str, LiteralText] = {}
-        for number, end in enumerate(ends):
+        for end, label in self._labels_of(key, ends).items():
             fixed, lines = self._shortest[Call(key.entry, self._ends[end][0])]
             column = columns[-1] if columns else 0
-            found[labelled_name(name, number)] = LiteralText("x" * (fixed + column * lines))
+            found[labelled_name(name, label)] = LiteralText("x" * (fixed + column * lines))
         return found | {name: min(found.values(), key=lambda text: len(text.value))}
 
     def run(self, work: Work) -> dict[str, Graph]:
@@ -218,17 +184,18 @@ class Variants:
         pending = called_rules(found[self.start])
         for name in pending:
             if name not in found:
-                entry = self._variants[self._instances[name][0]].key.entry
-                steps = _STEPS_PER_MOVE * len(self._explored[entry].moves)
-                work.pay(steps, "the ways in which the rules of a grammar end", entry[0].partition("#")[0])
+                rule, _ = self._variants[self._instances[name][0]].key.entry
+                before = self.steps
                 found[name] = self.graph(name)
+                steps = _STEPS_PER_MOVE * (self.steps - before)
+                work.pay(steps, "the ways in which the rules of a grammar end", rule.partition("#")[0])
                 pending += called_rules(found[name])
         return found
 
-    def _key(self, entry: Entry, depth: int, column: _Column) -> _Key:
+    def _key(self, entry: Entry, depth: int = 0, column: _Column = None) -> _Key:
         return _Key(entry, depth, column) if entry in self._indented else _Key(entry)
 
-    def _called(self, key: _Key, indent: int) -> str:
+    def _called(self, key: _Key, indent: int = 0) -> str:
         """Return a name for a rule that is called, without the ends that are allowed."""
         name = f"{key.entry[0]}/{key.entry[1]}" + (f"~{key.depth},{key.column}" if key.depth else "")
         self._keys[name] = key
@@ -267,14 +234,13 @@ class Variants:
 
     def _graph(self, key: _Key, ends: Sequence[int]) -> Graph:
         """Return the automaton of a rule with some ends. The labels are numbers of ends."""
-        explored = self._explored[key.entry]
+        rule, start = key.entry
+        explored, tails = self._explored[rule], self._tails_of(rule)
         graph = Graph()
-        numbers: dict[tuple[int, _Column], int] = {(0, key.column): 0}
-        pending = [*numbers]
+        first = start, key.column
+        numbers: dict[tuple[int, _Column], int] = {first: 0}
+        pending = [first]
         behind: dict[tuple[int, str], int] = {}
-        outgoing: dict[int, list[tuple[Symbol | Call | LineMove | None, int]]] = {}
-        for source, symbol, target in explored.moves:
-            outgoing.setdefault(source, []).append((symbol, target))
 
         def number(state: int, column: _Column) -> int:
             place = state, column if state in explored.pending else None
@@ -284,9 +250,20 @@ class Variants:
             return numbers[place]
 
         while pending:
-            state, column = pending.pop()
-            source = numbers[state, column]
-            for symbol, target in outgoing.get(state, ()):
+            place = state, column = pending.pop()
+            source = numbers[place]
+            if state in tails and place != first:
+                after = graph.state()
+                graph.moves.append((source, self._called(_Key((rule, state))), after))
+                for end in ends:
+                    context, after_column = self._ends[end]
+                    if Call((rule, state), context) in self._shortest:
+                        target = number(explored.ends[context], after_column)
+                        graph.moves.append((after, _label(end), target))
+                continue
+            moves = explored.outgoing.get(state, ())
+            self.steps += len(moves)
+            for symbol, target in moves:
                 if isinstance(symbol, LineMove):
                     if self._fits(symbol, key.depth, column, explored.pending.get(target)):
                         graph.moves.append((source, None, number(target, column)))
@@ -294,19 +271,53 @@ class Variants:
                     graph.moves.append((source, symbol, number(target, column)))
                 elif symbol in self._shortest:
                     callee = self._callee(symbol.entry, key.depth, column)
-                    place = behind.get((source, callee))
-                    if place is None:
-                        place = behind[source, callee] = graph.state()
-                        graph.moves.append((source, callee, place))
-                    for after in self._columns_of(symbol.after, key.depth):
-                        label = _label(self._end_number((symbol.after, after)))
-                        graph.moves.append((place, label, number(target, after)))
+                    after = behind.get((source, callee), -1)
+                    if after < 0:
+                        after = behind[source, callee] = graph.state()
+                        graph.moves.append((source, callee, after))
+                    for after_column in self._columns_of(symbol.after, key.depth):
+                        label = _label(self._end_number((symbol.after, after_column)))
+                        graph.moves.append((after, label, number(target, after_column)))
         for end in ends:
             context, column = self._ends[end]
-            place = numbers.get((explored.ends[context], column))
-            if place is not None:
-                graph.moves.append((place, _label(end), 1))
+            at_end = numbers.get((explored.ends[context], column))
+            if at_end is not None:
+                graph.moves.append((at_end, _label(end), 1))
         return minimal(trim(graph))
+
+    def _tails_of(self, rule: str) -> Set[int]:
+        """Return the states of a rule that more entries reach than a state before them: rules that others end with.
+
+        Something is read before such a state, so that no rule calls itself before a byte is read. It is none that
+        depends on columns, nor of the first rule, whose labels are not those of its other entries.
+        """
+        if rule not in self._tails:
+            explored = self._explored[rule]
+            entries = explored.entries
+            shared = {b for a, _, b in explored.moves() if entries and entries[a] != entries[b]}
+            silent = {
+                b for _, symbol, b in explored.moves() if symbol is None or isinstance(symbol, LineMove)
+            }
+            found = shared - silent - explored.pending.keys() - {*explored.ends.values()}
+            found = {state for state in found if (rule, state) not in self._indented}
+            self._tails[rule] = found if rule != self._first[0] else set()
+        return self._tails[rule]
+
+    def _labels_of(self, key: _Key, ends: Iterable[int]) -> dict[int, int]:
+        """Return the labels of the ends of a variant, the same ones in all variants of a rule if these are enough.
+
+        A rule that ends with another one then has the labels of that one, and nothing needs to be on the stack.
+        """
+        place = key.entry[0], key.depth
+        if place not in self._labels:
+            contexts = self._explored[place[0]].ends
+            known = [(each, column) for each in contexts for column in self._columns_of(each, key.depth)]
+            numbers = [self._end_number(end) for end in known[: self._max_ends + 1]]
+            self._labels[place] = {end: label for label, end in enumerate(numbers)}
+        labels = self._labels[place]
+        if len(labels) > self._max_ends or not labels.keys() >= {*ends}:
+            labels = {end: label for label, end in enumerate(ends)}
+        return {end: labels[end] for end in ends}
 
     def _callee(self, entry: Entry, depth: int, column: _Column) -> str:
         """Return the name of a rule that is called at a column."""
@@ -322,7 +333,7 @@ class Variants:
 
     def _line_break(self, key: _Key, ends: Sequence[int], columns: Sequence[int]) -> Graph:
         """Return the automaton of a line break with some ends, in lines with some columns."""
-        explored = self._explored[key.entry]
+        explored = self._explored[key.entry[0]]
         wanted: dict[tuple[int, int], list[int]] = {}  # the ends at each state of the rule and each column
         for end in ends:
             context, column = self._ends[end]
@@ -332,7 +343,7 @@ class Variants:
             wanted.setdefault(place, []).append(end)
         highest = max((column for _, column in wanted), default=0)
         graph = Graph()
-        for _, symbol, target in explored.moves:
+        for _, symbol, target in explored.moves():
             if (
                 self._layouts is None
                 or not isinstance(symbol, Terminal)
@@ -347,14 +358,18 @@ class Variants:
                     graph.moves += [(state, _label(end), 1) for state in states]
         return trim(graph)
 
-    def _with_variants(self, graph: Graph, ends: Sequence[int], following: Mapping[int, CharClass]) -> Graph:
-        """Return an automaton with the variants of the rules that it calls, and with labels from 0 on.
+    def _following(self, entry: Entry) -> Mapping[int, CharClass]:
+        """Return the characters that can follow a rule for each context at its end, if its labels have these."""
+        # Nothing follows the first rule, so that with one end it needs no label; without labels, budgets are exact.
+        return self._explored[entry[0]].following if self._labelled and entry != self._first else {}
+
+    def _with_variants(self, graph: Graph, key: _Key, ends: Sequence[int]) -> Graph:
+        """Return an automaton with the variants of the rules that it calls, and with labels.
 
         A rule with one end needs no label, except for the characters that can follow it.
         """
-        own = {end: number for number, end in enumerate(ends)}
-        if not self._labelled:
-            following = {}
+        own = self._labels_of(key, ends)
+        following = self._following(key.entry)
         behind: dict[int, dict[int, list[int]]] = {
             target: {} for _, symbol, target in graph.moves if isinstance(symbol, str)
         }
@@ -374,23 +389,24 @@ class Variants:
                 result.moves += [(source, _label(own[end]), state), (state, None, 1), (state, first, 1)]
             else:
                 result.moves.append((source, _label(own[end]) if len(own) > 1 else None, target))
-        returned: dict[tuple[int, tuple[int, ...]], int] = {}
+        returned: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
         for source, symbol, target in graph.moves:
             if isinstance(symbol, str):
                 found = sorted(behind[target])
                 for part in range(0, len(found), self._max_ends):
                     chosen = tuple(found[part : part + self._max_ends])
                     name = self._variant(symbol, chosen)
-                    entry = self._keys[self._callees[symbol][0]].entry
-                    if len(chosen) == 1 and not (self._labelled and self._explored[entry].following):
+                    callee = self._keys[self._callees[symbol][0]]
+                    if len(chosen) == 1 and not self._following(callee.entry):
                         result.moves += [(source, name, after) for after in behind[target][chosen[0]]]
                         continue
-                    behind_call = returned.get((target, chosen))
+                    labels = tuple(self._labels_of(callee, chosen).items())
+                    behind_call = returned.get((target, labels))
                     if behind_call is None:
-                        behind_call = returned[target, chosen] = result.state()
+                        behind_call = returned[target, labels] = result.state()
                         result.moves += [
-                            (behind_call, _label(number, is_return=True), after)
-                            for number, end in enumerate(chosen)
+                            (behind_call, _label(label, is_return=True), after)
+                            for end, label in labels
                             for after in behind[target][end]
                         ]
                     result.moves.append((source, name, behind_call))
@@ -399,86 +415,3 @@ class Variants:
 
 def _label(number: int, *, is_return: bool = False) -> Terminal:
     return Terminal("", ReturnLabel(number, is_return))
-
-
-def _indented(explored: Mapping[Entry, Explored]) -> set[Entry]:
-    """Return the rules in which there may be line breaks, indents or dedents: they depend on the columns."""
-    callers: dict[Entry, list[Entry]] = {}
-    starts = []
-    for entry, each in explored.items():
-        if each.is_line_break or any(isinstance(symbol, LineMove) for _, symbol, _ in each.moves):
-            starts.append(entry)
-        for _, symbol, _ in each.moves:
-            if isinstance(symbol, Call):
-                callers.setdefault(symbol.entry, []).append(entry)
-    return reached(starts, callers)
-
-
-class _Shortest:
-    """Upper bounds on the bytes of a shortest text of each rule that has one, for each context at its end.
-
-    A bound is a number of bytes, and how often the column of the lines is added. The states of all rules are visited in
-    the order of their bounds, each once: Knuth, "A generalization of Dijkstra's algorithm" (1977).
-
-    Attributes:
-        found: The bounds.
-    """
-
-    def __init__(self, explored: Mapping[Entry, Explored], blocks: Set[str]) -> None:
-        self.found: dict[Call, tuple[int, int]] = {}
-        self._explored = explored
-        self._blocks = blocks
-        self._outgoing: dict[_Place, list[tuple[Symbol | Call | LineMove | None, int]]] = {}
-        self._ends: dict[_Place, list[int]] = {}
-        self._waiting: dict[Call, list[tuple[tuple[int, int], _Place]]] = {}
-        self._lengths: dict[Network, int] = {}
-        self._pending: list[tuple[int, int, int, _Place]] = []
-        for entry, each in explored.items():
-            for source, symbol, target in each.moves:
-                self._outgoing.setdefault((entry, source), []).append((symbol, target))
-            for context, state in each.ends.items():
-                self._ends.setdefault((entry, state), []).append(context)
-            self._pending.append((0, 0, 0, (entry, 0)))
-        self._least = {place: (0, 0, 0) for _, _, _, place in self._pending}
-        while self._pending:
-            *bound, place = heappop(self._pending)
-            if self._least[place] == tuple(bound):
-                self._visit((bound[1], bound[2]), place)
-
-    def _visit(self, before: tuple[int, int], place: _Place) -> None:
-        """Follow the moves of a state, with the bound on the texts that lead there."""
-        entry, _ = place
-        for symbol, target in self._outgoing.get(place, ()):
-            if isinstance(symbol, Call) and symbol not in self.found:
-                self._waiting.setdefault(symbol, []).append((before, (entry, target)))
-            else:
-                self._reach(before, self._cost(entry, symbol), (entry, target))
-        for context in self._ends.get(place, ()):
-            call = Call(entry, context)
-            if call not in self.found:
-                self.found[call] = before
-                for earlier, after in self._waiting.pop(call, ()):
-                    self._reach(earlier, self._cost(after[0], call), after)
-
-    def _reach(self, before: tuple[int, int], cost: tuple[int, int], place: _Place) -> None:
-        fixed, lines = before[0] + cost[0], before[1] + cost[1]
-        bound = fixed + lines, fixed, lines
-        if place not in self._least or bound < self._least[place]:
-            self._least[place] = bound
-            heappush(self._pending, (*bound, place))
-
-    def _cost(self, entry: Entry, symbol: Symbol | Call | LineMove | None) -> tuple[int, int]:
-        """Return what a move of a rule adds."""
-        if isinstance(symbol, Call):
-            fixed, lines = self.found[symbol]
-            return (fixed + lines, lines) if symbol.entry[0] in self._blocks else (fixed, lines)
-        if not isinstance(symbol, Terminal):
-            return 0, 0
-        if isinstance(symbol.node, CharClass):
-            return len(chr(symbol.node.ranges[0][0]).encode()), 0
-        if not isinstance(symbol.node, Network):
-            return 0, 0
-        if symbol.node not in self._lengths:
-            self._lengths[symbol.node] = shortest_length(symbol.node)
-        length = self._lengths[symbol.node]
-        return (length + 1, 1) if self._explored[entry].is_line_break else (length, 0)
