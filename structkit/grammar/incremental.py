@@ -124,7 +124,7 @@ class Derivations:
             _ignore_between(graph, cfg, at_start=rule == cfg.start)
         start = cfg.start
         if cfg.ending != "any":
-            graphs, start = constrain(graphs, start, complete=cfg.ending == "dynamic_complete")
+            graphs, start = constrain(graphs, start, complete=cfg.ending == "dynamic_complete", tails=False)
         numbers: dict[Terminal, int] = {}
         moves: dict[str, dict[int, list[Move]]] = {}
         for rule, graph in graphs.items():

@@ -110,6 +110,7 @@ def constrain(
     limits: Limits = Limits(),  # noqa: B008
     work: Work | None = None,
     labelled: bool = True,
+    tails: bool = True,
 ) -> tuple[dict[str, Graph], str]:
     """Return rules without requirements at the ends of terminals, and the name of the first one.
 
@@ -121,6 +122,7 @@ def constrain(
         limits: Bounds on the states of the rules.
         work: What the work is taken from; by default that of the limits.
         labelled: Whether rules end with labels; see `Variants`.
+        tails: Whether what a rule reads behind several contexts may be a rule of its own.
 
     Raises:
         LimitExceeded: The rules with what their terminals require are too large.
@@ -144,7 +146,7 @@ def constrain(
     product = _Product(graphs, contexts, reader, following, complete, limits, work, ahead)
     if not behind and not any(product.has_requirements(terminal) for terminal in terminals):
         return dict(graphs), start
-    variants = product.run(start, labelled=labelled)
+    variants = product.run(start, labelled=labelled, tails=tails)
     return variants.run(work), variants.start
 
 
@@ -215,7 +217,9 @@ class _Product:
             self.known.append(context)
         return number
 
-    def run(self, start: str, blocks: Set[str] = frozenset(), *, labelled: bool) -> Variants:
+    def run(
+        self, start: str, blocks: Set[str] = frozenset(), *, labelled: bool, tails: bool = True
+    ) -> Variants:
         first = self.contexts.start()
         if self.lexing is not None:
             first = first._replace(lexer=self.lexing.first)
@@ -239,7 +243,7 @@ class _Product:
             layouts = Layouts(pending, blocks, self.indenting.tab_length)
         moves = sum(len(rule.ends) * sum(1 for _ in rule.moves()) for rule in self.explored.values())
         self.count(0, _STEPS_PER_MOVE * moves, _MULTIPLIED, "$")
-        return Variants(self.explored, entry, allowed, layouts, labelled=labelled)
+        return Variants(self.explored, entry, allowed, layouts, labelled=labelled, tails=tails)
 
     @property
     def explored(self) -> dict[str, Explored]:

@@ -94,6 +94,7 @@ class Variants:
         allowed: The contexts with which it may end.
         layouts: What the columns of the indenter decide; `None` without an indenter.
         labelled: Whether rules end with labels. Otherwise a rule has a variant for each of its ends.
+        tails: Whether what several entries of a rule share may be a rule of its own.
 
     Attributes:
         start: The name of the first rule, which is without labels.
@@ -110,6 +111,7 @@ class Variants:
         layouts: Layouts | None = None,
         *,
         labelled: bool = True,
+        tails: bool = True,
     ) -> None:
         self._max_ends = MAX_LABEL + 1 if labelled else 1
         self._labelled = labelled
@@ -121,7 +123,7 @@ class Variants:
         self._layouts = layouts
         self._shortest = shortest_texts(explored, layouts.blocks if layouts else frozenset())
         self._indented = indented(explored)
-        self._tails: dict[str, Set[int]] = {}
+        self._tails: dict[str, Set[int]] = {} if tails else dict.fromkeys(explored, frozenset())
         self._labels: dict[tuple[str, int], dict[int, int]] = {}
         self._ends: list[_End] = []
         self._end_numbers: dict[_End, int] = {}
