@@ -256,7 +256,9 @@ class Attempt:
             self.has_bans = only_id(self.mask) is None
             for mask in (self.unbudgeted_mask, self.mask):
                 self.rejected_texts.apply_to(mask, self.generated.text, self.cursor)
-        self.is_restricted = self.mask.tobytes() != self.unbudgeted_mask.tobytes()
+        self.is_restricted = (
+            self.mask.tobytes() != self.unbudgeted_mask.tobytes()
+        )  # faster than `np.array_equal`
         return not self.rejected_texts or bool(self.mask.any())
 
     def only_token(self) -> int | None:

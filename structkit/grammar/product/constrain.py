@@ -247,6 +247,7 @@ class _Product:
 
     @property
     def explored(self) -> dict[str, Explored]:
+        """The automata of the rules and of the tokens that are rules."""
         return self.exploration.rules
 
     def enter(self, rule: str, context: int) -> Entry:

@@ -62,8 +62,8 @@ _LIMITS = Limits(states=10_000, nfa_states=50_000, transitions=1_000_000)
 """The size of a rule above which the rules that it calls stay rules, so that they are not determinized together."""
 
 _MAX_EAGER = 3_500
-"""States of the rules of a grammar with a lexer above which a rule is made when it is entered; each takes about 100
-µs."""
+"""States of the rules of a grammar with a lexer above which a rule is made when it is entered; each takes 100 to
+200 µs."""
 
 _UNLISTED = (
     "a grammar with a postlex has rules for each indentation, which cannot be listed; "

@@ -58,7 +58,7 @@ class _Key(NamedTuple):
     """A rule behind a context.
 
     Attributes:
-        entry: The rule.
+        entry: The rule, and the state in which it is entered.
         depth: The number of columns of the lines around it; 0 if it does not depend on them.
         column: The column of its first line.
     """
@@ -290,8 +290,8 @@ class Variants:
     def _tails_of(self, rule: str) -> Set[int]:
         """Return the states of a rule that more entries reach than a state before them: rules that others end with.
 
-        Something is read before such a state, so that no rule calls itself before a byte is read. It is none that
-        depends on columns, nor of the first rule, whose labels are not those of its other entries.
+        All moves to such a state read something, so that no rule calls itself before a byte is read. States that depend
+        on columns are excluded, and those of the first rule, whose labels are not those of its other entries.
         """
         if rule not in self._tails:
             explored = self._explored[rule]

@@ -27,7 +27,7 @@ def small_graphs(cfg: Cfg) -> dict[str, Graph]:
     """Return the automata of the rules of a grammar, with small ones inlined.
 
     Levels of operators, as in `sum: product ("+" product)*` and `product: atom ("*" atom)*`, become one rule: the
-    smallest automaton of a level with the next one inlined is as large as that of either.
+    smallest automaton of a level with the next one inlined is about as large as that of either.
     """
     graphs = left_corner_graphs(cfg)
     for graph in graphs.values():
@@ -39,7 +39,7 @@ def small_graphs(cfg: Cfg) -> dict[str, Graph]:
     )
     lines = _rules_of_lines(cfg, graphs)
     kept = kept_rules(graphs, {cfg.start, *cfg.blocks, *lines} & graphs.keys())
-    # There is one of these for each indentation, so that what they call is not made as often.
+    # A rule of lines is built again for each indentation. Its callees stay rules, so that they are built once.
     kept.update(callee for name in lines for callee in calls[name])
 
     def inlined(name: str) -> Graph:

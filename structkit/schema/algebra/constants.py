@@ -43,6 +43,9 @@ Pay: TypeAlias = Callable[[float], object]
 _PAIRS_PER_NODE = 8
 """Constants that are compared with a node in the time in which a node is intersected."""
 
+_NUMBERS_PER_NODE = 200
+"""Numbers that are looked up in the time in which a node is intersected."""
+
 
 def is_string_constant(node: Schema) -> TypeGuard[Const]:
     """Return whether a node is the constant of a string."""
@@ -187,10 +190,6 @@ def _in_ranges(nodes: Sequence[Integer | Number], constants: Sequence[Schema], p
         pay((1 + len(compared)) / _PAIRS_PER_NODE + max(stop - first, 0) / _NUMBERS_PER_NODE)
         found |= {one for one in compared if contains_value(node, json.loads(one.text))}
     return found
-
-
-_NUMBERS_PER_NODE = 200
-"""Numbers that are looked up in the time in which a node is intersected."""
 
 
 def _is_in_one(
