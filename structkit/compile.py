@@ -162,6 +162,7 @@ class _Compilation:
         if guide is None:
             known = self._read(target)
             builder = self._build(known)
+            builder.build_known_callees(0)
             guide = Guide(Automaton(builder.tables, self.limits, builder), vocabulary, disk_key=key)
         if self.precompute:
             guide.precompute()

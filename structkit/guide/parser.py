@@ -113,9 +113,8 @@ class Parser:
         """Write the mask of the allowed tokens, with the end tokens if the text may end; see `Cursor.fill_mask`."""
         remaining = self._remaining(budget)
         limit = self._limit(remaining)
-        if write_mask(self._context, configuration, limit, out) == DONE:
-            return
-        if self._masks.write(configuration, limit, out) == DONE:
+        result = write_mask(self._context, configuration, limit, out)
+        if result == DONE or self._masks.write(configuration, limit, out, result) == DONE:
             return
         state = self.state(configuration)
         if remaining == _NO_BUDGET or self.budgets.every_token_fits(state, remaining):

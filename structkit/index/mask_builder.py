@@ -63,13 +63,16 @@ class MaskBuilder:
         """The number of rows in the arrays."""
         return int(self._memory[kernels.REQUESTS][kernels.ROW_COUNT])
 
-    def write(self, configuration: int, remaining: int, out: NDArray[np.uint32]) -> int:
+    def write(
+        self, configuration: int, remaining: int, out: NDArray[np.uint32], result: int | None = None
+    ) -> int:
         """Write the mask of a configuration, with the end tokens if it is accepting.
 
         Args:
             configuration: The configuration.
             remaining: The tokens that may follow the next one.
             out: uint32[words], C-contiguous, receives the mask.
+            result: What `write_mask` returned, if it was called with these arguments.
 
         Returns:
             `DONE`; `TIGHT` if the budget forbids some tokens, or `COMPUTE` if distinct texts decide, and then `out` is
@@ -82,7 +85,8 @@ class MaskBuilder:
         """
         work: Work | None = None
         while True:
-            result: int = write_mask(self._context, configuration, remaining, out)
+            if result is None:
+                result = write_mask(self._context, configuration, remaining, out)
             if result == kernels.ROW_NEEDED:
                 work = work or Work(self._index.automaton.limits.work)
                 self._add_row(work)
@@ -90,6 +94,7 @@ class MaskBuilder:
                 self._configurations.resolve(result)
             else:
                 return result
+            result = None
 
     def write_many(self, plan: NDArray[np.int64], out: NDArray[np.uint32]) -> None:
         """Write the masks of a batch whose rows are known; `write` writes the others.

@@ -379,9 +379,9 @@ def test_a_cursor_that_waited_does_not_continue_with_full_arrays(monkeypatch: py
 
 
 def test_a_rule_is_built_when_a_text_enters_it() -> None:
-    guide = compile(
-        {"type": "object", "properties": {"a": {"type": "integer"}}}, byte_vocabulary(), cache=False
-    )
+    # No other test has made the automaton of the keys other than this one.
+    schema = {"type": "object", "properties": {"a key of this test": {"type": "integer"}}}
+    guide = compile(schema, byte_vocabulary(), cache=False)
     cursor, out = guide.cursor(), np.empty(guide.vocabulary.mask_words, np.uint32)
     numbers = []
     for byte in b'{"':
@@ -393,6 +393,23 @@ def test_a_rule_is_built_when_a_text_enters_it() -> None:
     cursor.fill_mask(out)
     assert len(guide.automaton.built) > numbers[0]
     assert out[ord("b") >> 5] >> (ord("b") & 31) & 1
+
+
+def test_a_known_automaton_is_added_with_its_caller() -> None:
+    text = {"type": "string", "pattern": "^one (text|of this test)*$"}
+
+    def built(name: str, content: str = "") -> int:
+        schema = {"type": "object", "properties": {name: text}, "required": [name]}
+        guide = compile(schema, byte_vocabulary(), cache=False)
+        cursor = guide.cursor()
+        for byte in content.encode():
+            cursor.advance(byte)
+        assert cursor.is_accepting == bool(content)
+        return len(guide.automaton.built)
+
+    alone = built("a")
+    assert built("a", '{"a": "one text"}') == alone + 1  # the text entered the rule
+    assert built("b") == built("b", '{"b": "one text"}') == alone + 1
 
 
 def test_threads_build_lazy_rules_of_one_guide() -> None:

@@ -38,6 +38,7 @@ __all__ = [
     "allows",
     "build_rule",
     "intersect_lengths",
+    "known_dfa",
     "nfa_of",
     "regular_dfa",
     "rule_dfa",
@@ -53,11 +54,17 @@ def rule_dfa(node: Node, limits: Limits) -> Dfa:
     # Automata of quotes are specific to one prompt and may be large.
     if is_substring(node):
         return build_rule(node, limits)
+    dfa = known_dfa(node, limits)
+    if dfa is None:
+        dfa = build_rule(node, limits)
+        _built.put(node, (limits, dfa))
+    return dfa
+
+
+def known_dfa(node: Node, limits: Limits) -> Dfa | None:
+    """Return the result of `build_rule` if it is cached."""
     known = _built.get(node)
-    if known is None or not allows(limits, known[0]):
-        known = limits, build_rule(node, limits)
-        _built.put(node, known)
-    return known[1]
+    return known[1] if known is not None and allows(limits, known[0]) else None
 
 
 _built: LruCache[Node, tuple[Limits, Dfa]] = LruCache(max_size=1024)

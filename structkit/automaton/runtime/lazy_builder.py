@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from structkit.automaton.construct.compile_rule import build_rule, rule_dfa
+from structkit.automaton.construct.compile_rule import build_rule, known_dfa, rule_dfa
 from structkit.automaton.construct.stored import FORMATS
 from structkit.automaton.core.dfa import Dfa, RuleKey, node_of
 from structkit.automaton.core.tables import TableBuilder, Tables
@@ -31,6 +31,9 @@ _SUFFIX_OF_RULE = re.compile(r"[#/~@].*")
 
 _MIN_COMPARED = 32
 """Rules beyond which equal rules get one number: to compare all rules takes a tenth of the time to the first mask."""
+
+_MAX_KNOWN, _MAX_KNOWN_TRANSITIONS = 16, 4096
+"""Callees of a rule among which known automata are looked for, and the size of those that are added with the rule."""
 
 _RULE_NUMBER = re.compile(r"('\d+)?'*$")
 """The end of a name by which the rules of one place differ."""
@@ -142,6 +145,17 @@ class LazyBuilder:
         self.built[rule] = found
         self.tables = self._growing.add(rule, found.dfa, callees, len(self.keys))
         return self.tables
+
+    def build_known_callees(self, rule: int) -> None:
+        """Build the call-free rules that a built rule calls and whose automata are known, for they are soon entered.
+
+        Rules that are added together take little more time than one, and a token that enters them is not delayed.
+        """
+        for key in self.built[rule].dfa.rules_called[:_MAX_KNOWN]:
+            node = self._lowered.get(key) if isinstance(key, str) else None
+            dfa = None if node is None else known_dfa(node, self.limits)
+            if dfa is not None and not dfa.callees and dfa.targets.size <= _MAX_KNOWN_TRANSITIONS:
+                self.build(self.number(key))
 
     def _dfa_of(self, key: RuleKey) -> Dfa:
         """Return the automaton of a rule, with the callees' own names; that of a format may be stored."""
