@@ -140,15 +140,13 @@ class _Rest:
     def labels(self, rule: int) -> list[int]:
         """Return the labels with which a rule ends."""
         ends = self._automaton.builder.built[rule].label_distance
-        return (
-            [] if ends is None else [label for label, to_end in enumerate(ends) if to_end.min() < UNREACHABLE]
-        )
+        return [label for label, to_end in enumerate(ends) if to_end.min() < UNREACHABLE]
 
     def label(self, rule: int, state: int, number: int) -> ReturnLabel:
         """Return a label with which a rule ends in a state, or which it finds there behind a call."""
         ends = self._automaton.builder.built[rule].label_distance
         first = self._automaton.state_range(rule)[0]
-        is_end = ends is not None and number < len(ends) and ends[number, state - first] == 0
+        is_end = number < len(ends) and ends[number, state - first] == 0
         return ReturnLabel(number, is_return=not is_end)
 
     def below(self, below: Below, label: int | None = None) -> Node:

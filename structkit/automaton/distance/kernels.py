@@ -218,7 +218,7 @@ def distances(targets, final, of_states, of_calls, call_distinct, of_rules, firs
 @kernel
 def measure(
     targets, width, classes, dfa_final, calls, callee_distinct, lengths, dfa_min_count,
-    final, of_states, of_calls, distinct, of_rules, first_byte, seen, moves,
+    final, of_states, of_calls, distinct, of_rules, first_byte, seen, moves, ends, last_ends, label_distances,
 ):
     """Compute the distances of one rule; each callee is represented by an extra state with a given distance.
 
@@ -239,6 +239,9 @@ def measure(
         first_byte: uint8[1, 256].
         seen: bool[1 + callees].
         moves: int32[transitions, MOVE_COLUMNS]. Most of it is not written, so that it takes no memory.
+        ends: int32[...], the states in which the rule may end with each label, those of one label after another.
+        last_ends: int32[labels], how many of these there are up to each label.
+        label_distances: int32[labels, states], receives the distances to the ends with each label.
 
     Returns:
         The maximum distance; at least `UNREACHABLE` if a state cannot reach the rule's end, or a callee has no text.
@@ -259,6 +262,17 @@ def measure(
         of_states[CALL_FIRST, state + 1] += of_states[CALL_FIRST, state]
     for byte in range(255, -1, -1):
         first_byte[0, classes[byte]] = byte
+    end = 0
+    for label in range(len(last_ends)):
+        for state in range(states):
+            final[state] = False
+        while end < last_ends[label]:
+            final[ends[end]] = True
+            end += 1
+        _distances(targets, final, of_states, of_calls, distinct, of_rules, first_byte, seen, moves)
+        for state in range(states):
+            label_distances[label, state] = of_states[DISTANCE, state]
+            final[state] = dfa_final[state]
     _distances(targets, final, of_states, of_calls, distinct, of_rules, first_byte, seen, moves)
     max_distance = np.int64(0)
     for state in range(len(final)):

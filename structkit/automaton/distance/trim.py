@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +56,7 @@ class TrimmedRule:
     distance: NDArray[np.int32]
     first_step: NDArray[np.int32]
     bytes_per_iteration: int
-    label_distance: NDArray[np.int32] | None = None
+    label_distance: NDArray[np.int32]
 
     @property
     def min_length(self) -> int:
@@ -77,40 +78,30 @@ def measure_labelled(dfa: Dfa, length: Callable[[RuleKey, int | None], int]) -> 
         length: Returns the bytes that are enough for a text of a rule that ends with a label.
     """
     calls = dfa.calls.tolist()
-    returns: dict[int, list[tuple[int, int]]] = {}
+    labels = [key if isinstance(key, ReturnLabel) else None for key in dfa.callees]
+    returns: dict[int, list[tuple[int | None, int]]] = {}
     own: dict[int, list[int]] = {}
     for state, callee, after, _ in calls:
-        key = dfa.callees[callee]
-        if isinstance(key, ReturnLabel) and key.is_return:
-            returns.setdefault(state, []).append((key.number, after))
-        elif isinstance(key, ReturnLabel):
-            own.setdefault(key.number, []).append(state)
-    rows: list[tuple[int, int, int, int]] = []
-    lengths: list[int] = []
-    for state, callee, after, operation in calls:
-        key = dfa.callees[callee]
-        if isinstance(key, ReturnLabel):
-            continue
-        for label, target in returns.get(after, [(None, after)]):
-            rows.append((state, len(lengths), target, operation))
-            lengths.append(length(key, label))
+        label = labels[callee]
+        if label is not None and label.is_return:
+            returns.setdefault(state, []).append((label.number, after))
+        elif label is not None:
+            own.setdefault(label.number, []).append(state)
+    called: dict[tuple[int, int | None], int] = {}
+    rows = [
+        (state, called.setdefault((callee, label), len(called)), target, operation)
+        for state, callee, after, operation in calls
+        if labels[callee] is None
+        for label, target in returns.get(after) or [(None, after)]
+    ]
+    lengths = [length(cast("RuleKey", dfa.callees[callee]), label) for callee, label in called]
     plain = replace(dfa, calls=np.array(rows, np.int32).reshape(-1, 4), callees=("",) * len(lengths))
-    of_callees = np.array(lengths, np.int32)
-
-    def measured(states: list[int]) -> TrimmedRule:
-        final = np.zeros_like(dfa.final)
-        final[states] = True
-        return measure_rule(plain, of_callees, final)[0]
-
-    every = [state for states in own.values() for state in states]
-    found = measured(every) if own else measure_rule(plain, of_callees)[0]
+    labelled_ends = [own.get(label, []) for label in range(max(own, default=-1) + 1)]
+    found, _ = measure_rule(plain, np.array(lengths, np.int32), labelled_ends)
     distance = found.distance
     for state, ends in returns.items():
         distance[state] = max(distance[target] for _, target in ends)
-    by_label = np.full((max(own, default=-1) + 1, len(dfa.final)), UNREACHABLE, np.int32)
-    for label, states in own.items():
-        by_label[label] = measured(states).distance
-    return replace(found, dfa=dfa, label_distance=by_label)
+    return replace(found, dfa=dfa)
 
 
 def trim_rule(dfa: Dfa, callee_lengths: Sequence[int] = ()) -> TrimmedRule:
@@ -141,28 +132,35 @@ _measured, _last_large = lru_cache(maxsize=1024)(_measure), lru_cache(maxsize=1)
 
 
 def measure_rule(
-    dfa: Dfa, callee_lengths: Sequence[int] | NDArray[np.int32], final: NDArray[np.bool_] | None = None
+    dfa: Dfa, callee_lengths: Sequence[int] | NDArray[np.int32], labelled_ends: Sequence[Sequence[int]] = ()
 ) -> tuple[TrimmedRule, int]:
     """Return the distances of one rule, given the lengths of its callees, and the maximum distance.
 
     Args:
         dfa: The rule's automaton.
         callee_lengths: For each callee the bytes of a text.
-        final: bool[states], the ends to which distances are measured; by default the rule's.
+        labelled_ends: For each label the states in which the rule may end with it, instead of its final states.
     """
     states, width = dfa.targets.shape
     callees, calls = len(callee_lengths), len(dfa.calls)
+    final, ends = dfa.final, [state for each in labelled_ends for state in each]
+    if ends:
+        final = np.zeros(states, np.bool_)
+        final[ends] = True
     of_states = np.zeros((STATE_COLUMNS, states + callees + 1), np.int32)
     of_rules = np.zeros((RULE_COLUMNS, callees + 1), np.int32)
+    label_distance = np.empty((len(labelled_ends), states), np.int32)
     max_distance = measure(
-        dfa.targets.ravel(), width, dfa.classes, dfa.final if final is None else final, dfa.calls, dfa.distinct,
+        dfa.targets.ravel(), width, dfa.classes, final, dfa.calls, dfa.distinct,
         np.asarray(callee_lengths, np.int32),
         dfa.min_count, np.zeros(states + callees, np.bool_), of_states, np.empty((CALL_COLUMNS, calls), np.int32),
         np.empty(calls, np.bool_), of_rules, np.empty((1, 256), np.uint8), np.empty(callees + 1, np.bool_),
-        np.empty((states * width, MOVE_COLUMNS), np.int32),
+        np.empty((states * width, MOVE_COLUMNS), np.int32), np.array(ends, np.int32),
+        np.cumsum([len(each) for each in labelled_ends], dtype=np.int32), label_distance,
     )  # fmt: skip
     distance, first_step = of_states[DISTANCE, :states].copy(), of_states[FIRST_STEP, :states].copy()
-    return TrimmedRule(dfa, distance, first_step, of_rules.item(BYTES_PER_ITERATION, 0)), max_distance
+    iteration = of_rules.item(BYTES_PER_ITERATION, 0)
+    return TrimmedRule(dfa, distance, first_step, iteration, label_distance), max_distance
 
 
 def first_bytes(classes: NDArray[np.uint8]) -> NDArray[np.uint8]:

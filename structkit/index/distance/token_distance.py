@@ -92,14 +92,14 @@ class TokenDistance:
         built = automaton.built[:]
         size = max(len(automaton.row), len(automaton.start))
         labels = [automaton.builder.built[rule].label_distance for rule in built[self._measured_rules :]]
-        rows = 2 + max((len(each) for each in labels if each is not None), default=0)
+        rows = 2 + max(map(len, labels), default=0)
         if size > tokens.shape[1] or rows > len(tokens):
             columns = 2 * size if size > tokens.shape[1] else tokens.shape[1]
             tokens = np.full((max(rows, len(tokens)), columns), UNREACHABLE, np.int32)
             tokens[: len(self._distances), : self._distances.shape[1]] = self._distances
         for rule in built[self._measured_rules :]:
             found, first = automaton.builder.built[rule], int(automaton.start[rule])
-            if found.label_distance is not None:
+            if len(found.label_distance):
                 states = slice(first, first + len(found.distance))
                 tokens[2 : 2 + len(found.label_distance), states] = found.label_distance
             if found.dfa.callees:

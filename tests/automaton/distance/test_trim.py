@@ -135,7 +135,7 @@ def test_the_distances_of_a_rule_with_labels_are_those_of_its_graph() -> None:
         for state, targets in returns.items():
             expected[state] = max(expected[target] for _, target in targets)
         assert found.distance.tolist() == expected
-        assert found.label_distance is not None and found.dfa is dfa
+        assert found.dfa is dfa
         assert found.label_distance.tolist() == [
             _nearest({state for state, each in own if each == label}, edges)
             for label in range(max((label for _, label in own), default=-1) + 1)
