@@ -82,7 +82,6 @@ _MAX_TRIED, _MAX_MASK_READS = 8, 300
 """Maximum tokens for which a mask searches completions with distinct texts, and maximum reads of these searches, about
 20 ms. Other tokens are not allowed."""
 
-
 _MAX_SEARCHED_STATES, _MAX_SEARCHED_NODES = 1_000, 1_000_000
 """Maximum states to search for a completion with distinct texts that is shorter than the known one, and maximum nodes
 of the trie that are visited for it; takes up to 0.3 s with a small vocabulary, and about 10 ms with a large one."""
@@ -242,6 +241,8 @@ class Budgets:
             length = self.completion_length(state, fuel)
             if length >= UNREACHABLE and self.index.vocabulary.has_all_bytes:
                 return self._rough_upper_bound(state)
+            if self.index.automaton.has_distinct:  # less than what was found can be proven to be enough
+                length = min(length, self._distinct.of_state(state, self.upper_bound(state), proven=True))
             completion = self._search_states(state, min(max_tokens, length - 1))
             if completion is None and max_tokens < length - 1:
                 return UNREACHABLE

@@ -17,14 +17,14 @@ from structkit.arguments.shared import Shared
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.configurations import Outdated
 from structkit.error_notes import add_location
-from structkit.errors import LimitExceeded, StructkitError, TokenRejected, VocabularyError
+from structkit.errors import LimitExceeded, StructkitError, TokenRejected
 from structkit.export.residual import Residual, residual
 from structkit.guide.other_names import OF_CURSORS, OF_GUIDES
 from structkit.guide.parser import Parser
 from structkit.guide.picture import automaton_graph
 from structkit.guide.state import State
 from structkit.index.guide_file import DiskKey, GuideFile
-from structkit.index.index import UNREACHABLE, Index
+from structkit.index.index import Index
 from structkit.regex.nodes import EMPTY, Rules
 from structkit.trace.graph import draw_graph
 from structkit.vocabulary.vocabulary import Vocabulary
@@ -81,7 +81,7 @@ class Guide(Shared):
         self._lock = Lock()
         self._eos_token_ids = frozenset(vocabulary.eos_token_ids)
         if not vocabulary.has_all_bytes:
-            self._check_spelling()
+            self.parser.check_spelling()
 
     def cursor(self) -> Cursor:
         """Return a new cursor at the start of the language."""
@@ -242,12 +242,6 @@ class Guide(Shared):
             if is_new := self.parser is parser:
                 self.parser = Parser(self.index, configurations)
             return self.parser, is_new
-
-    def _check_spelling(self) -> None:
-        """Raise `VocabularyError` if no sequence of tokens spells a text of the language."""
-        budgets, start = self.parser.budgets, self.parser.state(self.parser.start)
-        if budgets.upper_bound(start) >= UNREACHABLE and budgets.min_tokens(start) >= UNREACHABLE:
-            raise VocabularyError(_unspellable_message(self.automaton, self.vocabulary))
 
 
 class Cursor(Shared):
@@ -488,13 +482,3 @@ def _packed(vocabulary: Vocabulary) -> NDArray[np.uint32]:
     packed = np.packbits(ends, bitorder="little").view(np.uint32)
     packed.setflags(write=False)
     return packed
-
-
-def _unspellable_message(automaton: Automaton, vocabulary: Vocabulary) -> str:
-    missing = bytes(
-        sorted(automaton.tables.bytes_used() - {token[0] for token in vocabulary.tokens if len(token) == 1})
-    )
-    return (
-        "no sequence of tokens spells any text of the target; "
-        f"the target uses these bytes, which are not tokens: {missing!r}"
-    )

@@ -12,6 +12,7 @@ from structkit.automaton.core.memory import Memory
 from structkit.automaton.runtime.configurations import Configurations
 from structkit.automaton.runtime.frame_kernels import REJECTED
 from structkit.automaton.runtime.parse_kernels import advance, upper_bound
+from structkit.errors import VocabularyError
 from structkit.guide.budget import Budgets
 from structkit.guide.state import State, States, masks_of
 from structkit.index.index import UNREACHABLE, Index
@@ -40,6 +41,9 @@ _BYTES_PER_CONFIGURATION = 64
 
 _MAX_STATES = 50_000
 """Maximum number of `State` objects; one takes about 500 bytes, plus its mask."""
+
+_MAX_PLACES = 64
+"""Rules that are examined for the place of an error."""
 
 _NO_BUDGET = 1 << 40
 """More tokens than any value needs."""
@@ -185,6 +189,34 @@ class Parser:
             return True
         return self.budgets.fits(self.state(configuration), budget)
 
+    def check_spelling(self) -> None:
+        """Check that tokens spell a text of the language.
+
+        Raises:
+            VocabularyError: No sequence of tokens spells a text, or none was found with enough distinct items.
+        """
+        if not self._is_spelled(self.start):
+            raise _unspelled(self._index, self._unspelled_rule())
+
+    def _is_spelled(self, configuration: int) -> bool:
+        """Return whether tokens are known to spell a rest of the text."""
+        state, budgets = self.state(configuration), self.budgets
+        if not self._index.automaton.has_distinct:
+            return min(budgets.upper_bound(state), budgets.min_tokens(state)) < UNREACHABLE
+        # The bounds may count a text several times. `min_tokens` searches longer for a completion.
+        found = budgets.completion_length(state) < UNREACHABLE or budgets.min_tokens(state) < UNREACHABLE
+        return found and budgets.completion_length(state) < UNREACHABLE
+
+    def _unspelled_rule(self) -> int | None:
+        """Return the last rule that requires distinct texts and of which no text is spelled, if one is found."""
+        automaton, distinct, found = self._index.automaton, self._index.reader.distinct, None
+        for rule in automaton.built[:_MAX_PLACES] if automaton.has_distinct else ():
+            if distinct.requires_distinct(rule, only_finite=False)[0]:
+                frames = automaton.epsilon_closure([automaton.frame(automaton.start_state(rule))])
+                if not self._is_spelled(self._configurations.number(frames, b"")):
+                    found = rule
+        return found
+
     def state(self, configuration: int) -> State:
         """Return the Python view of a configuration."""
         return self._states.state(configuration)
@@ -211,3 +243,19 @@ class Parser:
         after.is_asked = True
         if state.searched:
             self.budgets.inherit_completion(state, token_id, after)
+
+
+def _unspelled(index: Index, rule: int | None) -> VocabularyError:
+    """Return the error of a target of which tokens spell no text, because of a rule that requires distinct texts."""
+    tokens = index.vocabulary.tokens
+    missing = bytes(
+        sorted(index.automaton.tables.bytes_used() - {token[0] for token in tokens if len(token) == 1})
+    )
+    lacking = f"the target uses these bytes, which are not tokens: {missing!r}"
+    if rule is None:
+        return VocabularyError(f"no sequence of tokens spells any text of the target; {lacking}")
+    return VocabularyError(
+        f"no sequence of tokens was found that spells as many different items or keys as are required, and {lacking}; "
+        "require fewer, or pass a vocabulary with all bytes",
+        place=index.automaton.builder.place(rule),
+    )

@@ -208,8 +208,11 @@ class DistinctBounds:
     def _lengths(self) -> DistinctLengths:
         return DistinctLengths(self._index)
 
-    def of_state(self, state: State, tokens: int) -> int:
-        """Return the bound of a state, given the estimate `tokens`; `UNREACHABLE` if distances are not exact."""
+    def of_state(self, state: State, tokens: int, *, proven: bool = False) -> int:
+        """Return the bound of a state, given the estimate `tokens`; `UNREACHABLE` if distances are not exact.
+
+        If texts cannot be counted, the bound is an estimate, or `UNREACHABLE` where it must be `proven`.
+        """
         if not self._index.is_exact:
             return UNREACHABLE
         tokens += self._choices.excess
@@ -219,7 +222,7 @@ class DistinctBounds:
             excess, lengths = self._choices.excess, self._lengths
             found = (lengths.of_frame(each, state.buffer, excess) for each in state.frames)
             return min(found, default=UNREACHABLE)
-        return _estimate(state, tokens)
+        return UNREACHABLE if proven else _estimate(state, tokens)
 
     def after_any_token(self, state: State, tokens: int) -> int:
         """Return the bound of the states after any token, given the estimate `tokens`; see `of_state`."""

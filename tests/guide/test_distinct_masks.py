@@ -12,6 +12,7 @@ import pytest
 import structkit as sk
 from structkit.errors import VocabularyError
 from structkit.guide.guide import Cursor
+from structkit.testing import byte_vocabulary
 
 ITEMS = [["a", "b"], ["a", "ab", "b"], ["aa", "a", "aaa"], ["ab", "ba", "a", "b"]]
 LETTERS = [b"[", b"]", b'"', b",", b" ", b"a", b"b"]
@@ -98,3 +99,32 @@ def test_a_mask_has_the_tokens_from_which_a_text_can_be_spelled(
             prefix += tokens[token]
         assert prefix in texts
     assert guide.precompute() > len(items)
+
+
+@pytest.mark.parametrize("spelled", [b"0123456", b"01"])
+@pytest.mark.parametrize("path", ["$", "$.deep"])
+def test_more_distinct_items_than_tokens_spell_are_refused(spelled: bytes, path: str) -> None:
+    letters = [bytes((byte,)) for byte in spelled + b'{"deep}[, ]: -']
+    vocabulary = sk.Vocabulary(letters, eos_token_ids=[len(letters)])
+
+    def compiled(least: int) -> sk.Guide:
+        items = {"type": "integer", "minimum": 0, "maximum": 9}
+        schema = {"type": "array", "uniqueItems": True, "minItems": least, "items": items}
+        deep = {"type": "object", "properties": {"deep": schema}, "required": ["deep"]}
+        return sk.compile(schema if path == "$" else deep, vocabulary, cache=False)
+
+    cursor = compiled(len(spelled)).cursor()
+    assert cursor.fits(cursor.min_tokens_to_end())
+    with pytest.raises(VocabularyError, match="as many different items or keys as are required") as caught:
+        compiled(len(spelled) + 1)
+    assert caught.value.place == path
+
+
+def test_fewer_tokens_than_the_fewest_do_not_fit() -> None:
+    """The text that a search finds is longer than the bound that counting proves to be enough."""
+    keys = {"a": {"enum": list(range(9))}, "b": {"type": "string", "maxLength": 3}}
+    items = {"type": "object", "properties": keys, "additionalProperties": False}
+    schema = {"type": "array", "uniqueItems": True, "minItems": 30, "items": items}
+    cursor = sk.compile(schema, byte_vocabulary(), cache=False).cursor()
+    fewest = cursor.min_tokens_to_end()
+    assert cursor.fits(fewest) and not cursor.fits(fewest - 1)

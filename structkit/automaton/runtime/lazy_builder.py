@@ -225,12 +225,14 @@ class LazyBuilder:
         That is the first rule if none was entered: there are too many ways to begin a text.
         """
         rule = max(Counter(rules).items(), key=lambda each: each[1], default=(0, 0))[0]
+        what = "the ways to read one text, most of them in this rule,"
+        return LimitExceeded("parse_states", self.limits.parse_states, what, place=self.place(rule))
+
+    def place(self, rule: int) -> str | None:
+        """Return the place of a rule in the target: the path in a schema, or the name in a grammar."""
         key = self.keys[rule]
         place = self._place(key)
-        if place is None and isinstance(key, str):
-            place = written_name(key)
-        what = "the ways to read one text, most of them in this rule,"
-        return LimitExceeded("parse_states", self.limits.parse_states, what, place=place)
+        return written_name(key) if place is None and isinstance(key, str) else place
 
     def _place(self, key: RuleKey | None) -> str | None:
         """Return the place of a rule: its own, or that of its first caller; rules of grammars have none."""
