@@ -331,6 +331,8 @@ class Cursor(Shared):
                 self._parser.fill_mask(self._configurations[-1], budget, mask)
             except Outdated:
                 self._ask_again(lambda parser, configuration: parser.fill_mask(configuration, budget, mask))
+            except LimitExceeded as error:
+                raise self._placed(error) from None
         if mask is not out:
             out[:] = mask
 
@@ -356,6 +358,8 @@ class Cursor(Shared):
                     after = self._ask_again(
                         lambda parser, configuration: parser.advance(configuration, token_id)
                     )
+                except LimitExceeded as error:
+                    raise self._placed(error) from None
             if after < 0:
                 reason = "the text has ended" if self._terminated else "the language does not allow it"
                 raise self._rejected(token_id, reason)
@@ -426,6 +430,8 @@ class Cursor(Shared):
             return question(self._parser, self._configurations[-1])
         except Outdated:
             return self._ask_again(question)
+        except LimitExceeded as error:
+            raise self._placed(error) from None
 
     def _ask_again(self, question: Callable[[Parser, int], T]) -> T:
         """Return the answer of a new parser.
@@ -436,11 +442,20 @@ class Cursor(Shared):
         parser, is_new = self._parser, False
         while not is_new:  # that of another cursor can be full, too
             parser, is_new = self.guide.renew(parser, len(self._configurations))
-            with suppress(Outdated):
+            try:
                 self._continue_with(parser)
                 return question(parser, self._configurations[-1])
+            except Outdated:
+                continue
+            except LimitExceeded as error:
+                raise self._placed(error) from None
         row_bytes = self.guide.automaton.limits.row_bytes
-        raise LimitExceeded("row_bytes", row_bytes, "the ways to read a token of the language")
+        raise self._placed(LimitExceeded("row_bytes", row_bytes, "the ways to read a token of the language"))
+
+    def _placed(self, error: LimitExceeded) -> LimitExceeded:
+        """Return the error of a question with the position of the next token, if it has no place."""
+        error.place = error.place or f"token {len(self._tokens)}"
+        return error
 
     def _continue_with(self, parser: Parser) -> None:
         previous, made = self._parser, dict[int, int]()

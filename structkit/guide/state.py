@@ -317,7 +317,7 @@ def possible_repeats(state: State, index: Index, *, finished_only: bool = False)
         found.update(_distinct_start_tokens(frame, index, finished_only=finished_only))
     for frame in state.frames:
         above, at = frame, frame.below
-        while isinstance(at, Frame) and at.inside_distinct:
+        while isinstance(at, Frame) and at.must_differ:
             rule = automaton.rule_of[above.state]
             if finished_only and index.reader.distinct.is_unrestricted(rule):
                 found.update(index.texts.extension_tokens(forbidden_suffixes(at, state.buffer)))

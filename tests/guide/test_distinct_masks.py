@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import structkit as sk
+from structkit.automaton.runtime import distinct
+from structkit.automaton.runtime.stack import Frame
 from structkit.errors import VocabularyError
 from structkit.guide.guide import Cursor
 from structkit.testing import byte_vocabulary
@@ -32,6 +34,7 @@ MERGED = [
     b'["a',
     b', "b"',
 ]
+DEEP = sk.Vocabulary([*(bytes((byte,)) for byte in range(256)), b"[" * 100], eos_token_ids=[257])
 
 
 def _texts(items: list[str], least: int) -> list[bytes]:
@@ -128,3 +131,28 @@ def test_fewer_tokens_than_the_fewest_do_not_fit() -> None:
     cursor = sk.compile(schema, byte_vocabulary(), cache=False).cursor()
     fewest = cursor.min_tokens_to_end()
     assert cursor.fits(fewest) and not cursor.fits(fewest - 1)
+
+
+def test_open_arrays_without_items_before_them_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At each byte of a deep array the open items have no others to differ from."""
+    compared = []
+    known = distinct._texts_with_prefix
+
+    def texts_with_prefix(frame: Frame, buffer: bytes) -> tuple[bytes, ...]:
+        compared.append(buffer)
+        return known(frame, buffer)
+
+    monkeypatch.setattr(distinct, "_texts_with_prefix", texts_with_prefix)
+    cursor = sk.compile({"type": "array", "uniqueItems": True}, DEEP, cache=False).cursor()
+    for _ in range(3):
+        assert 256 in _tokens(cursor)
+        cursor.advance(256)
+    assert not compared
+
+
+def test_the_error_of_a_mask_names_the_token() -> None:
+    schema = {"type": "array", "uniqueItems": True}
+    cursor = sk.compile(schema, DEEP, limits=sk.Limits(work=200), cache=False).cursor()
+    with pytest.raises(sk.LimitExceeded, match="work=200") as caught:
+        _tokens(cursor)
+    assert caught.value.place == "token 0"

@@ -291,7 +291,7 @@ def can_still_differ(distinct: DistinctTexts, frame: Frame, buffer: bytes, fuel:
     automaton = distinct.automaton
     above: list[Frame] = []
     at: Below = frame
-    while isinstance(at, Frame) and at.inside_distinct:
+    while isinstance(at, Frame) and at.must_differ:
         texts = _texts_with_prefix(at, buffer)
         if texts and not any(distinct.is_infinite(each.state) for each in above):
             # The frame that the distinct text entered is the one right above, unless its rule ended with a call, for

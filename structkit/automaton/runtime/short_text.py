@@ -147,12 +147,12 @@ def seen_texts(frames: frozenset[Frame]) -> Iterator[SeenTexts]:
 
 def count_conflicts(frames: frozenset[Frame], buffer: bytes) -> int:
     """Return how many texts seen before extend the open distinct texts; the fewer, the fewer bytes make a new text."""
-    stack = [frame for frame in frames if frame.inside_distinct]
+    stack = [frame for frame in frames if frame.must_differ]
     conflicts = 0
     while stack:
         frame = stack.pop()
         conflicts += len(forbidden_suffixes(frame, buffer))
-        if isinstance(frame.below, Frame):  # no text is open below a `FrameSet`
+        if isinstance(frame.below, Frame) and frame.below.must_differ:
             stack.append(frame.below)
     return conflicts
 

@@ -29,19 +29,23 @@ class Frame:
             rule.
         seen_texts: The distinct texts of this entry of the rule.
         inside_distinct: Whether this frame or one below it is inside a distinct text.
+        must_differ: Whether this frame or one below it is inside a distinct text that others were written before.
     """
 
-    __slots__ = ("below", "count", "inside_distinct", "seen_texts", "state")
+    __slots__ = ("below", "count", "inside_distinct", "must_differ", "seen_texts", "state")
 
     inside_distinct: bool
+    must_differ: bool
 
     def __init__(self, state: int, count: int, below: Below, seen_texts: SeenTexts | None) -> None:
         self.state = state
         self.count = count
         self.below = below
         self.seen_texts = seen_texts
-        self.inside_distinct = (below is not None and below.inside_distinct) or (
-            seen_texts is not None and seen_texts.open_start is not None
+        is_open = seen_texts is not None and seen_texts.open_start is not None
+        self.inside_distinct = is_open or (below is not None and below.inside_distinct)
+        self.must_differ = (is_open and bool(seen_texts and seen_texts.texts)) or (
+            below is not None and below.must_differ
         )
 
     def __repr__(self) -> str:
@@ -58,7 +62,7 @@ class FrameSet:
 
     __slots__ = ("frames",)
 
-    inside_distinct = False
+    inside_distinct = must_differ = False
 
     def __init__(self, frames: tuple[Frame, ...]) -> None:
         self.frames = frames
