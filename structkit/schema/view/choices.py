@@ -30,7 +30,8 @@ def choices_at(document: Document, path: Sequence[str | int]) -> tuple[Member, .
         path: Keys and indices.
 
     Returns:
-        At least two distinct texts. `OTHER` stands for the values other than null if these cannot be listed.
+        At least two distinct texts. A model writes one of them, so texts of equal numbers, such as 1 and 1.0 of an
+        `enum`, are two choices. `OTHER` stands for the values other than null if these cannot be listed.
 
     >>> from structkit.schema.json_schema.parse import parse_schema
     >>> a, b = {"enum": ["x", "y"]}, {"type": ["string", "null"]}

@@ -27,6 +27,7 @@ def test_a_title_that_is_no_text_is_no_title() -> None:
     ("schema", "expected"),
     [
         ({"enum": ["é", "y"]}, ('"é"', '"y"')),
+        ({"enum": [1, 1.0]}, ("1", "1.0")),
         ({"const": "x"}, None),
         ({"type": "null"}, None),
         ({"type": "boolean"}, ("true", "false")),
