@@ -9,6 +9,7 @@ import pytest
 from pydantic import BaseModel, field_validator
 
 import structkit as sk
+from structkit.error_notes import add_note
 from structkit.generate.decode import decode
 from structkit.lowering.containers import arrays
 from structkit.testing import ScriptedModel, byte_vocabulary
@@ -97,3 +98,20 @@ def test_errors_of_users_ask_for_no_report() -> None:
         errors.append(caught.value)
     assert [type(error) for error in errors] == [KeyError, sk.SchemaError, TypeError, ValueError]
     assert all("report" not in notes(error) for error in errors)
+
+
+class Old(ValueError):
+    """An exception of Python 3.10, which has no notes."""
+
+    add_note = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("is_shown", [True, False])
+def test_a_note_of_an_old_exception_is_its_root_cause(is_shown: bool) -> None:
+    """What `raise ... from None` hides is no cause."""
+    first, hidden, error = ValueError("first"), Old("hidden"), Old("error")
+    error.__cause__ = first
+    first.__context__, first.__suppress_context__ = hidden, not is_shown
+    add_note(error, "a note")
+    root = hidden if is_shown else first
+    assert str(root.__cause__) == "a note" and (first if is_shown else hidden).__cause__ is None

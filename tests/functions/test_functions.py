@@ -334,3 +334,17 @@ def test_a_function_that_is_dispatched_by_its_first_argument_is_refused(function
         sk.to_json_schema(function)
     with pytest.raises(sk.SchemaError, match="cannot be called with names alone"):
         sk.Agent(RandomModel(), tools=[function], output_type=int)
+
+
+def test_only_contexts_of_known_packages_are_those_of_other_libraries() -> None:
+    for module, name in (
+        ("mine", "RunContext"),
+        ("langchain.tools", "Mine"),
+        ("pydantic_ai_of_mine", "RunContext"),
+    ):
+        kind = type(name, (BaseModel,), {"__module__": module, "__qualname__": name})
+
+        def call(place: object) -> None: ...
+
+        call.__annotations__["place"] = kind
+        assert [each.annotation for each in read_signature(call).parameters] == [kind]

@@ -138,6 +138,9 @@ def test_a_value_ends_within_max_tokens() -> None:
     tight = Row(guide, 2)
     tight.read(b"a")
     assert _allowed(guides, [tight]) == [[ord(";")]]
+    for left in (1, 0, 0):
+        assert tight.budget == left
+        tight.read(b";")
     short = Row(guide, 1)
     assert short.budget is None and _allowed(guides, [short]) == [[ord("a")]]
 

@@ -39,6 +39,7 @@ from structkit.regex.walk import (
     exceeds_size,
     has_distinct,
     has_text,
+    inlined,
     is_recursive,
     map_children,
     referenced_rules,
@@ -176,3 +177,19 @@ def test_rules_are_recursive_if_one_that_is_reached_reaches_itself(edges: dict[s
     reached = _reached(edges, "a") | {"a"}
     expected = any(node in _reached(edges, node) for node in reached)
     assert is_recursive(Rules(RuleRef("a"), rules)) == expected
+
+
+@given(NODES)
+def test_rules_in_place_of_their_calls(node: Node) -> None:
+    """`a` calls `b` twice; a rule that calls itself, and a name without a rule, are in no inlined node."""
+    called, twice = RuleRef("b"), Seq((RuleRef("b"), _A, RuleRef("b")))
+    assert inlined(map_children(node, lambda child: child), {}) == (
+        node if not referenced_rules(node) else None
+    )
+    assert inlined(RuleRef("a"), {"a": twice, "b": _A}) == Seq((_A, _A, _A))
+    for part in (node, *children(node)):
+        if not isinstance(part, AnyOrder) and not referenced_rules(part):
+            assert inlined(Seq((called, RuleRef("a"))), {"a": twice, "b": part}) == Seq(
+                (part, Seq((part, _A, part)))
+            )
+    assert inlined(called, {"b": twice}) is None and inlined(called, {"a": _A}) is None

@@ -104,8 +104,6 @@ class Particles:
     @property
     def log_mean_weight(self) -> float:
         """The logarithm of the mean weight of all particles: it estimates the probability of a valid answer."""
-        if not self.counts:
-            return -math.inf
         return mean_log_weight(self.log_weights, self.counts) + math.log(sum(self.counts) / self.total)
 
     def one(self) -> tuple[int, float]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import structkit as sk
-from structkit.generate.correct.bounds import Progress
+from structkit.generate.correct.bounds import Progress, repeats
 from structkit.generate.output.trace import Draft
 from structkit.testing import byte_vocabulary
 
@@ -46,3 +47,17 @@ def test_replies_without_progress_are_counted() -> None:
     assert _counts(progress) == (1, 0, 0)
     progress.count(_draft("refused"), 1, cursor)
     assert _counts(progress) == (2, 0, 0)
+
+
+def test_replies_repeat_if_the_last_four_are_equal() -> None:
+    """Replies with text must be idle, too, and longer than a token; the seconds and earlier replies do not matter."""
+    long, short = "longer than a token of a model", "sixteen letters!"
+    for end, reply, count, idle, other in product(
+        ("refused", "empty", "ended"), (long, short), range(6), range(6), (None, "first", "last")
+    ):
+        drafts = [_draft(end, reply) for _ in range(count)]
+        if other is not None:
+            drafts.insert(0 if other == "first" else len(drafts), _draft(end, reply, reply="other"))
+        equal = (count >= 4 and other != "last") or drafts[-4:] == [_draft(end, reply)] * 4
+        expected = equal and (end != "ended" or (idle >= 4 and reply == long))
+        assert repeats(drafts, idle) == expected, (end, reply, count, idle, other)

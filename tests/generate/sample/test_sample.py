@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.errors import ModelError
-from structkit.generate.sample.sample import Sampling, only_id, probabilities, sample_token
+from structkit.generate.sample.sample import Sampling, only_id, only_ids, probabilities, sample_token
 
 rows = st.lists(st.floats(-30, 30, width=32), min_size=1, max_size=40).map(
     lambda row: np.array(row, np.float32)
@@ -32,6 +32,17 @@ def _sample(logits: list[float], ids: list[int], words: int = 2, **options: obje
 @given(st.sets(st.integers(0, 32 * 7 - 1), max_size=3))
 def test_only_id_is_the_only_bit_set(ids: set[int]) -> None:
     assert only_id(_mask(ids, 7)) == (next(iter(ids)) if len(ids) == 1 else None)
+
+
+@given(st.lists(st.sets(st.integers(0, 95), max_size=6), min_size=1, max_size=3), st.integers(1, 6))
+def test_only_ids_are_the_bits_of_each_mask_padded_with_the_first(rows: list[set[int]], most: int) -> None:
+    found = only_ids(np.array([_mask(ids, 3) for ids in rows]), most)
+    width = max(map(len, rows))
+    if all(rows) and width <= most:
+        plain = [sorted(ids) + [min(ids)] * (width - len(ids)) for ids in rows]
+        assert found is not None and found.tolist() == plain
+    else:
+        assert found is None
 
 
 @given(

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import structkit as sk
-from structkit.models.servers.lines import Lines
+from structkit.models.servers.lines import Lines, shut_down
 from structkit.models.text.protocol import TextModel
 from tests.models.servers.fake import OPENAI, Say, error, serve
 
@@ -210,3 +210,22 @@ def test_a_reply_that_is_cut_closes_its_connection() -> None:
         until(lambda: not waiting())
         assert Say is not None
         model.close()
+
+
+def test_a_socket_is_shut_down_both_ways() -> None:
+    """Whoever reads from it or from the other end is woken; what has no socket says so."""
+
+    @dataclass
+    class Stream:
+        socket: object
+
+        def get_extra_info(self, info: str) -> object:
+            return getattr(self, info)
+
+    near, far = socket.socketpair()
+    with near, far:
+        assert shut_down(Stream(near)) and shut_down(Stream(near))
+        near.settimeout(5)
+        far.settimeout(5)
+        assert near.recv(1) == far.recv(1) == b""
+    assert not shut_down(Stream(None)) and not shut_down(None)

@@ -14,7 +14,7 @@ from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
 from structkit.errors import LimitExceeded, PatternError, UnsatisfiableSchema
 from structkit.regex.nodes import Node, Rules
-from structkit.regex.pattern.back_references import without_references
+from structkit.regex.pattern.back_references import first_reference, without_references
 from structkit.regex.pattern.parse import parse
 from structkit.regex.pattern.program import read_pattern
 from structkit.regex.pattern.threads import build_terminal
@@ -152,3 +152,27 @@ def test_terminals_end_where_re_ends(pattern: str) -> None:
 def test_in_schemas() -> None:
     schema = {"type": "string", "pattern": "^(['\"])[a-z]*\\1$"}
     assert sk.to_regex(schema) == sk.to_regex({"type": "string", "pattern": "^('[a-z]*'|\"[a-z]*\")$"})
+
+
+PIECES = [
+    r"\1",
+    r"\k<n>",
+    "(?P=n)",
+    r"[\1]",
+    r"[^\]\1]",
+    r"[]\1]",
+    r"\\",
+    r"\[",
+    "a",
+    "(",
+    ")",
+    r"\01",
+    r"\123",
+    "|",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=4))
+def test_the_column_of_the_first_reference(pieces: list[str]) -> None:
+    columns = [len("".join(pieces[:number])) for number, each in enumerate(pieces) if each in PIECES[:3]]
+    assert first_reference("".join(pieces)) == min(columns, default=-1)
