@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -143,6 +144,12 @@ def _run_all(code: str, runs: list[tuple[Path, str, str]], scratch: Path) -> lis
 def _groups(runs: list[list[str]]) -> list[list[list[str]]]:
     """Return the runs of each process; a process starts the others of its group before its own, which is the first."""
     return [[runs[-1], *runs[:-1]]] if hasattr(os, "fork") else [[run] for run in runs]
+
+
+def test_only_the_owner_can_write_object_code(built: Path) -> None:
+    """Others may read it, and nobody runs it as a program."""
+    assert stat.S_IMODE(built.stat().st_mode) == 0o755
+    assert {stat.S_IMODE(path.stat().st_mode) for path in built.glob("*.nbc")} == {0o644}
 
 
 def test_every_kernel_has_object_code(built: Path) -> None:

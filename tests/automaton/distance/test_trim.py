@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from structkit.automaton.construct.compile_rule import build_rule, regular_dfa
 from structkit.automaton.core.dfa import DEAD, OPERATION_BITS, Dfa
 from structkit.automaton.core.kernels import UNREACHABLE
-from structkit.automaton.distance.trim import measure_labelled, trim_rule
+from structkit.automaton.distance.trim import TrimmedRule, measure_labelled, trim_rule
 from structkit.limits import Limits
 from structkit.regex.nodes import NEVER, Choice, LiteralText, Node, Repeat, ReturnLabel, RuleRef, Seq
 
@@ -142,3 +143,14 @@ def test_the_distances_of_a_rule_with_labels_are_those_of_its_graph() -> None:
         ]
         seen |= {bool(own), bool(returns) + 2}
     assert seen == {False, True, 2, 3}
+
+
+def test_the_length_of_a_shortest_text_is_bounded() -> None:
+    """A text that is too long to be counted is not the same as none."""
+    for count, distance, each in product((0, 2), (0, 3, UNREACHABLE - 1, UNREACHABLE), (1, UNREACHABLE)):
+        dfa = replace(build_rule(LiteralText("a"), Limits()), min_count=count)
+        found = TrimmedRule(dfa, np.array([distance], np.int32), np.zeros(1, np.int32), each)
+        if distance == UNREACHABLE or (count and each == UNREACHABLE):
+            assert found.min_length == UNREACHABLE
+        else:
+            assert found.min_length == min(distance + count * each, UNREACHABLE - 1)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from itertools import product
 
 import pytest
 from hypothesis import example, given
@@ -316,3 +317,22 @@ def test_half_of_a_surrogate_pair_is_no_text(half: str, unicode: bool, rust: boo
     for pattern in (f"[{half}]|b", f"[{half}b]", f"[{half}-{half}b]", f"{half}x|b"):
         node = parse(pattern, search=False, unicode=unicode, rust=rust)
         assert node == LiteralText("b"), pattern
+
+
+@pytest.mark.parametrize("anchor", [r"\b", r"\B"])
+@pytest.mark.parametrize(
+    "last", ["a", "-", "[ab]", "[-+]", "[a-]", r"[\w-]", r"\W", "a?", "(?:a|b)", "(?:a|-)", "(?:ab)*"]
+)
+def test_a_word_boundary_at_the_end_of_a_lookahead(last: str, anchor: str) -> None:
+    """It is known if all texts before it end in a word character, or none does; otherwise the pattern is refused."""
+    for before, look in product(("a", "-"), ("=", "!")):
+        pattern = f"(?{look}{before}{last}{anchor})[ab+-]*"
+        try:
+            node = parse(pattern, search=False, unicode=True)
+        except PatternError:
+            continue
+        for text in ("".join(letters) for size in range(5) for letters in product("ab-", repeat=size)):
+            assert holds(node, text) == bool(re.fullmatch(pattern, text)), (pattern, text)
+    is_known = last in ("a", "-", "[ab]", "[-+]", r"\W", "(?:a|b)")
+    with nullcontext() if is_known else pytest.raises(PatternError, match="a word boundary"):
+        parse(f"(?!-{last}{anchor})[ab+-]*", search=False, unicode=True)
