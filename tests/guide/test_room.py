@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
 
 import structkit as sk
+from structkit.automaton.core.dfa import DEAD, OPERATION_BITS
+from structkit.automaton.distance.bounds import DISTINCT_MARGIN
 from structkit.guide.distinct_lengths import DistinctLengths
 from structkit.guide.room import DistinctRoom
 from structkit.index.index import Index
@@ -53,3 +56,52 @@ def test_what_an_open_text_needs_takes_the_place_of_its_margin() -> None:
         cursor.advance(byte)
         bounds.append(min(lengths.of_frame(frame, cursor.state.buffer, 0) for frame in cursor.state.frames))
     assert bounds[-1] < bounds[-2]  # the only byte there; a budget of the bound before it must be enough
+
+
+def number_of_texts(index: Index, state: int, length: int) -> int:
+    """Return the number of texts of exactly a length from a state to the end of its rule, by counting paths."""
+    automaton = index.automaton
+    tables = automaton.tables
+
+    @cache
+    def count(state: int, length: int) -> int:
+        rule, total = automaton.rule_of[state], 0
+        if length == 0 and index.token_distances[0][state] == 0:
+            total += 1
+        for byte in range(256 if length else 0):
+            target = tables.targets.item(tables.row.item(state) + tables.classes.item(rule, byte))
+            total += count(target >> OPERATION_BITS, length - 1) if target != DEAD else 0
+        for call in range(tables.call_first.item(state), tables.call_first.item(state + 1)):
+            start, after = tables.start.item(tables.call_rule.item(call)), tables.call_next.item(call)
+            for part in range(length + 1 if index.token_distances[0][start] else 0):
+                total += count(start, part) * count(after, length - part)
+        return total
+
+    return count(state, length)
+
+
+LETTERS = {"type": "string", "pattern": "^[ab]*$"}
+
+
+@pytest.mark.parametrize(
+    ("items", "room"),
+    [
+        ({"type": "integer", "minimum": 1}, [10**3, 10**3]),
+        (LETTERS, [2**3, 2**3, 0]),
+        ({"type": "string", "pattern": "^(a|bc*)$"}, [0, 0, 0]),
+        ({"enum": ["a", "bb"]}, [0, 0, 0, 0, 0, 0]),
+        ({"type": "array", "items": LETTERS}, [0, 0, 2**3, 0, 0, 2**3, 2**3]),
+        ({"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 1}, [10**3] * 4 + [0]),
+        ({"type": "object", "properties": {"a": LETTERS}, "required": ["a"]}, None),
+    ],
+)
+def test_room_is_at_most_the_number_of_short_texts(items: dict[str, Any], room: list[int] | None) -> None:
+    """The texts have at most `DISTINCT_MARGIN` bytes more than the shortest one."""
+    index = exact(items)
+    tables, tokens = index.automaton.tables, index.token_distances[0]
+    (rule,) = set(tables.call_rule[tables.call_distinct].tolist())
+    states, room_of = range(*index.automaton.state_range(rule)), DistinctRoom(index).of
+    for state in states:
+        lengths = range(tokens.item(state) + DISTINCT_MARGIN + 1)
+        assert 0 <= room_of(state) <= sum(number_of_texts(index, state, length) for length in lengths)
+    assert room is None or [*map(room_of, states)] == room

@@ -227,3 +227,18 @@ def test_automata_of_other_sources_are_ignored(
     monkeypatch.setattr(stored, "_source_hash", lambda: "another")
     assert not automata.is_current and not caplog.text
     assert not automata.names and caplog.text.count("built from other sources") == 1
+
+
+def test_stored_automata_depend_on_each_source_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "_ROOT", tmp_path)
+    hashes = []
+    for folder in stored._SOURCES:
+        (tmp_path / folder / "inner").mkdir(parents=True)
+        for path in (tmp_path / folder / "one.py", tmp_path / folder / "inner/two.py"):
+            path.write_text(str(len(hashes)))
+            hashes.append(stored._source_hash())
+            (path.parent / "notes.txt").write_text("a")
+            assert stored._source_hash() == hashes[-1]
+    assert len({*hashes}) == len(hashes) and None not in hashes

@@ -21,6 +21,13 @@ class Ticket(BaseModel):
     title: Annotated[str, Field(min_length=2)] | None
 
 
+MAYBE = {
+    "type": "object",
+    "properties": {"low": {"type": "string"}, "high": {"type": "array"}, "x": {"type": "object"}},
+    "additionalProperties": False,
+}
+
+
 def after(target: AnyTarget, text: str) -> Cursor:
     cursor = sk.compile(target, byte_vocabulary()).cursor()
     for byte in text.encode():
@@ -54,6 +61,11 @@ def after(target: AnyTarget, text: str) -> Cursor:
             "text that starts with one of `left turn `, `right turn `",
         ),
         (str, '"a', (), None),
+        (MAYBE, "{", ('"high"', '"low"', '"x"', "}"), ""),
+        (MAYBE, '{"', ('high"', 'low"', 'x"'), ""),
+        (MAYBE, '{"low": "a"', (', "high"', ', "x"', "}"), ""),
+        (MAYBE, '{"high": ', ("[",), ""),
+        (MAYBE, '{"x": ', ("{",), ""),
     ],
 )
 def test_texts_or_their_starts_are_offered(

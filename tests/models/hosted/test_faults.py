@@ -16,6 +16,7 @@ from pydantic import BaseModel
 import structkit as sk
 from structkit.errors import ModelError
 from structkit.models.hosted import bounds
+from structkit.models.hosted.faults import Service, fault_of
 from tests.models.hosted.services import KEY, KINDS, Kind, each_kind
 from tests.models.servers.fake import Say, error
 
@@ -294,3 +295,13 @@ def test_a_chunk_whose_choices_are_no_list_has_no_text() -> None:
     chunks = [b'data: {"choices": 5}\n\n', b'data: {"choices": [{"delta": {"content": "{\\"a\\": 1}"}}]}\n\n']
     with KINDS[0].serving(Say(chunks)) as (model, _):
         assert sk.extract(model, "one", Target) == {"a": 1}
+
+
+@pytest.mark.parametrize("cause", [None, OSError("no route")])
+def test_a_fault_of_the_connection_names_its_cause(cause: Exception | None) -> None:
+    """The classes of clients only wrap those of the network."""
+    error = type("APIConnectionError", (Exception,), {})("Connection error.")
+    error.__cause__ = cause
+    kind = "APIConnectionError" if cause is None else "OSError"
+    found = fault_of(error, Service("OpenAI", "OPENAI_API_KEY", "max_retries=..."), "m", ())
+    assert f"the connection to OpenAI failed ({kind}); is the network up" in found.what and found.is_transient

@@ -92,6 +92,7 @@ def test_a_node_covers_a_smaller_one(outer: Schema, inner: Schema) -> None:
     intersector = Intersector(definitions, Limits(), UNDECIDED)
     assert covers(outer, inner, intersector, SchemaPath())
     assert not covers(inner, outer, intersector, SchemaPath())
+    assert all(covers(each, each, intersector, SchemaPath()) for each in (outer, inner))
 
 
 def test_definitions_that_contain_themselves_are_compared_to_a_depth() -> None:
