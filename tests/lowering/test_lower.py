@@ -45,6 +45,7 @@ from structkit.schema.ir.nodes import (
     Union,
 )
 from structkit.schema.python.output import OutputType
+from structkit.vocabulary.vocabulary import byte_vocabulary
 
 
 def written(value: object, whitespace: Whitespace = "spaced") -> str:
@@ -457,3 +458,23 @@ def test_an_error_of_a_format_names_the_place() -> None:
     with pytest.raises(UnsupportedKeyword, match="60 significant digits") as caught:
         sk.to_regex(Price)
     assert caught.value.place == "$.amount"
+
+
+@pytest.mark.parametrize(("target", "is_repeated"), [({}, True), (object, False)])
+def test_the_keys_of_any_json_value_differ_for_python_only(target: object, is_repeated: bool) -> None:
+    """A JSON Schema allows a key twice; a dict of Python would lose one of its values."""
+    for text, expected in (
+        ('{"a": 1, "b": 2}', True),
+        ('[{"a": 1}, {"a": 2}]', True),
+        ('{"a": {"a": 1}}', True),
+        ('{"a": 1, "a": 2}', is_repeated),
+        ('[{"a": 1, "b": 1, "a": 2}]', is_repeated),
+    ):
+        cursor = sk.compile(target, byte_vocabulary()).cursor()
+        try:
+            for byte in text.encode():
+                cursor.advance(byte)
+            found = cursor.is_accepting
+        except sk.TokenRejected:
+            found = False
+        assert found == expected, text
