@@ -306,3 +306,9 @@ def test_a_path_that_no_value_has_names_the_near_one() -> None:
         result.spans["age"]
     assert "job" not in result.confidence
     assert result.confidence.get("job") is None
+
+
+@pytest.mark.parametrize("confidence", [False, True])
+def test_the_picture_of_a_result_says_how_to_get_its_confidence_unless_it_has_it(confidence: bool) -> None:
+    shown = sk.generate(RandomModel(0), "x", bool, confidence=confidence)._repr_html_()
+    assert ("confidence=True" in shown) != confidence
