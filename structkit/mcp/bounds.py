@@ -1,6 +1,7 @@
 """Bounds on what an MCP server can send, where the client of the package `mcp` has none.
 
-The client bounds an event of a stream, and neither a line of a subprocess nor a reply of a server behind a URL.
+The client bounds an event of a stream to 1 MiB, which is at most 34 MB as objects of Python. It bounds neither a line
+of a subprocess nor a reply of a server behind a URL.
 """
 
 from __future__ import annotations

@@ -8,31 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, field_validator
 
 import structkit as sk
 from structkit.messages import User
 from structkit.testing import RandomModel, ScriptedModel
 from structkit.trace.picture import text_of
-
-SECRET = "Zanzibar"
-"""A word of prompts."""
-
-
-class Person(BaseModel):
-    name: str
-    age: int
-
-
-class Adult(BaseModel):
-    age: int
-
-    @field_validator("age")
-    @classmethod
-    def grown(cls, age: int) -> int:
-        if age < 18:
-            raise ValueError("too young")
-        return age
+from tests.trace.test_traces import SECRET, Adult, Person
 
 
 def replying(*replies: str | Exception, **options: Any) -> Any:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
+from structkit.agent.tools.context import NO_USAGE
 from structkit.arguments.names import missing_attribute
 from structkit.error_notes import safe_str
 from structkit.errors import AgentError, StructkitError
@@ -46,8 +47,6 @@ __all__ = [
 RunFinishReason: TypeAlias = Literal["stop", "no_tools", "steps", "budget"]
 
 T_co = TypeVar("T_co", covariant=True)
-
-NO_USAGE = Usage()
 
 _log = logging.getLogger("structkit")
 

@@ -10,7 +10,7 @@ from structkit.arguments.names import hints_arguments, missing_attribute
 from structkit.generate.output.result import Usage
 from structkit.messages import Message
 
-__all__ = ["Context"]
+__all__ = ["NO_USAGE", "Context"]
 
 NO_USAGE = Usage()
 

@@ -58,7 +58,7 @@ def select_tokens_on_device(
     ]
     if plain:
         rows = logits if len(plain) == len(requests) else logits[_to_device(np.array(plain), logits.device)]
-        tokens, values = _argmax(rows, np.stack([requests[number].mask for number in plain]))
+        tokens, values = _argmax(rows, np.array([requests[number].mask for number in plain]))
         for number, token, value in zip(plain, tokens, values, strict=True):
             if np.isfinite(value):
                 selected[number] = SampledToken(token)

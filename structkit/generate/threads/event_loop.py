@@ -56,10 +56,13 @@ class EventLoopThread:
                 self._loop = self._thread = None
 
     def close(self) -> None:
-        """Cancel the tasks of the event loop, and stop it."""
-        if self._loop is not None and self._thread is not None:
-            asyncio.run_coroutine_threadsafe(_stop_loop(self._loop), self._loop)
-            self._thread.join(_JOIN_SECONDS)
+        """Cancel the tasks of the event loop, and stop it; the next use starts another."""
+        with self._lock:
+            loop, thread = self._loop, self._thread
+            self._loop = self._thread = None
+        if loop is not None and thread is not None:
+            asyncio.run_coroutine_threadsafe(_stop_loop(loop), loop)
+            thread.join(_JOIN_SECONDS)
 
 
 @contextmanager

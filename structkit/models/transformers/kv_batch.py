@@ -209,24 +209,20 @@ class TransformersBatch:
     @torch.inference_mode()
     def add(self, sequences: Sequence[Sequence[int]]) -> Logits:
         """Append rows; see `Batch.add`."""
-        cache, lengths = self._new_cache(), [0] * len(sequences)
-        logits = self._forward(cache, lengths, sequences, 1)[:, -1]
-        self.merge(self._new_batch(cache, lengths))
-        return _to_host(logits)
+        rows = self._new_batch(self._new_cache(), [0] * len(sequences))
+        logits = rows.feed(sequences)
+        self.merge(rows)
+        return logits
 
     @torch.inference_mode()
     def feed(self, token_ids: Sequence[Sequence[int]]) -> Logits:
         """Feed tokens to each row; see `Batch.feed`."""
-        self._align()
-        return _to_host(self._forward(self._cache, self._lengths, token_ids, 1)[:, -1])
+        return _to_host(self._forward(token_ids, 1)[:, -1])
 
     @torch.inference_mode()
     def feed_multi(self, token_ids: Sequence[Sequence[int]], logits_to_keep: int) -> Logits:
         """Feed tokens to each row and return the logits of the last ones; see `SupportsLookahead`."""
-        self._align()
-        return _to_host(
-            self._forward(self._cache, self._lengths, token_ids, logits_to_keep)[:, -logits_to_keep:]
-        )
+        return _to_host(self._forward(token_ids, logits_to_keep)[:, -logits_to_keep:])
 
     @torch.inference_mode()
     def score(self, row: int, branches: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
@@ -236,11 +232,8 @@ class TransformersBatch:
         scored = [number for number, branch in enumerate(branches) if len(branch) > 1]
         if not scored:
             return scores
-        self._align()
-        length = self._lengths[row]
-        cache = self._cache.select([row] * len(scored), self._total - length)
-        inputs = [branches[number][:-1] for number in scored]
-        logits = self._forward(cache, [length] * len(scored), inputs, max_length - 1).float()
+        rows = self.fork(row, self._lengths[row], len(scored))
+        logits = rows._forward([branches[number][:-1] for number in scored], max_length - 1).float()
         for number, logprobs in zip(scored, torch.log_softmax(logits, -1), strict=True):
             targets = torch.tensor(list(branches[number][1:]), device=self._device)
             score = logprobs[-len(targets) :].gather(1, targets.unsqueeze(1)).squeeze(1)
@@ -341,20 +334,23 @@ class TransformersBatch:
                 layer.drop(padding)
         self._surplus = [0] * len(self._surplus)
 
-    def _forward(
-        self, cache: _Cache, lengths: list[int], token_ids: Sequence[Sequence[int]], logits_to_keep: int
-    ) -> torch.Tensor:
-        """Compute tokens and update `lengths`.
+    def _forward(self, token_ids: Sequence[Sequence[int]], logits_to_keep: int) -> torch.Tensor:
+        """Compute the next tokens of each row.
 
         Returns:
             float[rows, tokens, width], with the last `logits_to_keep` tokens of each row.
         """
-        for length, row in zip(lengths, token_ids, strict=True):
+        for length, row in zip(self._lengths, token_ids, strict=True):
             self._check_readable(row, length)
+        self._align()
         width = max(map(len, token_ids))
-        total = cache.length + width
-        new_lengths = [length + len(ids) for length, ids in zip(lengths, token_ids, strict=True)]
-        options: dict[str, object] = {self._cache_parameter: cache, "use_cache": True, "return_dict": True}
+        total = self._total + width
+        new_lengths = [length + len(ids) for length, ids in zip(self._lengths, token_ids, strict=True)]
+        options: dict[str, object] = {
+            self._cache_parameter: self._cache,
+            "use_cache": True,
+            "return_dict": True,
+        }
         if self._supports_logits_to_keep:
             options["logits_to_keep"] = logits_to_keep
         if min(new_lengths) < total:
@@ -365,7 +361,7 @@ class TransformersBatch:
             if self._supports_position_ids:
                 options["position_ids"] = positions[:, total - width :].clamp(min=0)
         ids = torch.tensor([[0] * (width - len(row)) + list(row) for row in token_ids], device=self._device)
-        cache.padding_moves = [
+        self._cache.padding_moves = [
             (number, width - len(row)) for number, row in enumerate(token_ids) if len(row) < width
         ]
         try:
@@ -375,7 +371,7 @@ class TransformersBatch:
                 f"the model failed: {safe_str(error)}; see its traceback above",
                 place=f"{self._name}, token {max(new_lengths)}",
             ) from error
-        lengths[:] = new_lengths
+        self._lengths = new_lengths
         return cast("torch.Tensor", output.logits)
 
 

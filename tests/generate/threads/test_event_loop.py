@@ -30,6 +30,18 @@ def test_code_is_awaited_on_the_loop_of_its_own() -> None:
         own.close()
 
 
+def test_a_loop_of_its_own_can_be_closed_again_and_used_again() -> None:
+    own = EventLoopThread("test")
+    try:
+        for _ in range(2):
+            assert await_on_loop(_one(), own) == 1
+            with _no_coroutine_is_lost():
+                own.close()
+                own.close()
+    finally:
+        own.close()
+
+
 def test_a_closed_loop_is_refused_and_the_code_closed() -> None:
     closed = asyncio.new_event_loop()
     closed.close()
