@@ -63,7 +63,7 @@ class CompileNotice(event.Listener):
         if self.seconds > _PATIENCE and not self.reported:
             self.reported = True
             _log.warning(
-                "structkit is compiling its kernels once for this machine; this takes about 10 seconds"
+                "structkit is compiling its kernels once for this machine; this can take a minute"
             )
 
 
