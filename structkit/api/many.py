@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, overload
 
 from typing_extensions import Required, TypeForm, Unpack
 
+from structkit.generate.input.arguments import check_prompts
 from structkit.generate.input.options import Options, ResultOptions
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.input.settings import BatchSettings, Settings, names_options
@@ -447,8 +448,7 @@ def _read(
     batch = BatchSettings.read(options)
     names = ("batch_size", "progress", "return_exceptions", "results_file")
     settings = Settings.read(function, options, accepted, names)
-    if isinstance(prompts, (str, bytes, Mapping)) or not isinstance(prompts, Iterable):
-        raise TypeError(f"{function}() takes a list of prompts, not {prompts!r:.60}; write [prompt]")
+    check_prompts(function, prompts)
     if isinstance(target, (list, tuple)) and isinstance(prompts, Sized) and len(target) != len(prompts):
         counts = f"{_counted(len(prompts), 'prompt')} and {_counted(len(target), 'target')}"
         raise ValueError(f"{counts}; give one target per prompt, or one target for all")

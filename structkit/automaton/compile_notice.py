@@ -62,9 +62,7 @@ class CompileNotice(event.Listener):
             gc.enable()
         if self.seconds > _PATIENCE and not self.reported:
             self.reported = True
-            _log.warning(
-                "structkit is compiling its kernels once for this machine; this can take a minute"
-            )
+            _log.warning("structkit is compiling its kernels once for this machine; this can take a minute")
 
 
 def _is_ours(event: event.Event) -> bool:

@@ -60,7 +60,7 @@ class TextTarget(Generic[T_co]):
         )
 
 
-@hints_arguments({"flags": "write Regex(re.compile(pattern, flags))"})
+@hints_arguments(dict.fromkeys(("flags", "*"), "write Regex(re.compile(pattern, flags))"))
 @dataclass(frozen=True, init=False)
 class Regex(TextTarget[str]):
     r"""Text that matches a pattern from start to end; the value is the text.

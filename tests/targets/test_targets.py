@@ -93,6 +93,12 @@ def test_invalid_targets_are_rejected_with_a_hint(target: Any, hint: str) -> Non
         read_target(target)
 
 
+def test_flags_that_are_no_part_of_the_pattern_have_a_remedy() -> None:
+    for call in (lambda: sk.Regex("a", re.I), lambda: sk.Regex("a", flags=re.I)):  # type: ignore
+        with pytest.raises(TypeError, match=r"write Regex\(re.compile\(pattern, flags\)\)"):
+            call()
+
+
 def test_a_compiled_pattern_has_its_flags_and_one_of_bytes_is_rejected() -> None:
     assert Regex(re.compile("a", re.IGNORECASE)) == Regex("(?i)a")
     with pytest.raises(TypeError, match="pattern"):

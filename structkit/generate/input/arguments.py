@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 
 from structkit.models.text.protocol import TextModel
 from structkit.schema.ir.json_values import shorten_repr
 
-__all__ = ["check_model", "check_prompt"]
+__all__ = ["check_model", "check_prompt", "check_prompts"]
 
 _ORDER = "the order is model, prompt, target"
 
@@ -71,3 +71,24 @@ def check_prompt(prompt: object) -> Sequence[object]:
     else:
         remedy = "write a string, or [{'role': 'user', 'content': '...'}]"
     raise TypeError(f"a prompt is a text or a list of messages, not {shorten_repr(repr(prompt))}; {remedy}")
+
+
+def check_prompts(function: str, prompts: object) -> None:
+    """Check that an argument of a function contains the prompts.
+
+    Raises:
+        TypeError: It is one prompt, no prompt, or an async source.
+
+    >>> check_prompts("extract_many", "Who?")
+    Traceback (most recent call last):
+    TypeError: extract_many() takes a list of prompts, not 'Who?'; write [prompt]
+    """
+    if isinstance(prompts, (str, bytes, Mapping)):
+        remedy = "write [prompt]"
+    elif isinstance(prompts, AsyncIterable):
+        remedy = f"a{function} takes an async source"
+    elif not isinstance(prompts, Iterable):
+        remedy = _ORDER
+    else:
+        return
+    raise TypeError(f"{function}() takes a list of prompts, not {shorten_repr(repr(prompts))}; {remedy}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -75,6 +76,27 @@ def test_what_is_no_prompt(prompt: Any, said: str) -> None:
         with pytest.raises(TypeError) as raised:
             call(RandomModel(), prompt, bool)
         assert said in str(raised.value)
+
+
+async def _source() -> AsyncIterator[str]:
+    yield TEXT
+
+
+@pytest.mark.parametrize(
+    ("prompts", "said"),
+    [
+        (TEXT, "write [prompt]"),
+        ({"role": "user", "content": "x"}, "write [prompt]"),
+        (RandomModel(0), "the order is model, prompt, target"),
+        (None, "the order is model, prompt, target"),
+        (_source(), "; aextract_many takes an async source"),
+    ],
+)
+def test_what_is_no_list_of_prompts(prompts: Any, said: str) -> None:
+    with pytest.raises(TypeError) as raised:
+        sk.extract_many(RandomModel(0), prompts, bool)
+    assert "extract_many() takes a list of prompts, not " in str(raised.value)
+    assert str(raised.value).endswith(said)
 
 
 def test_roles_are_named_if_none_is_that_of_a_user() -> None:
