@@ -24,6 +24,7 @@ from structkit.targets.fingerprint import TargetFingerprint, fingerprint_of
 from structkit.targets.grammar import Grammar
 from structkit.targets.specs import JsonSchema, TextTarget
 from structkit.targets.targets import AnyTarget, Target, read_target, spec_of, with_products
+from structkit.targets.valid_grammars import remember
 from structkit.vocabulary.control_tokens import with_named_tokens
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -164,6 +165,8 @@ class _Compilation:
             builder = self._build(known)
             builder.build_known_callees(0)
             guide = Guide(Automaton(builder.tables, self.limits, builder), vocabulary, disk_key=key)
+        if cache and isinstance(spec, Grammar):
+            remember(spec.source, spec.read_seconds)
         if self.precompute:
             guide.precompute()
         if isinstance(target, (TextTarget, Target)) and not isinstance(target, JsonSchema):

@@ -16,6 +16,7 @@ from structkit.grammar.product.constrain import UnseparatedTerminals
 from structkit.grammar.product.network import rules_of
 from structkit.grammar.rules.cfg import Cfg
 from structkit.grammar.rules.layout import UnbalancedIndent
+from structkit.grammar.syntax.files import Files
 from structkit.grammar.syntax.gbnf import read_gbnf
 from structkit.grammar.syntax.holes import Hole
 from structkit.grammar.syntax.kbnf import read_kbnf
@@ -49,6 +50,7 @@ class GrammarSource:
         holes: The rules that are defined elsewhere.
         limits: Bounds on the size of the grammar.
         labelled: Whether rules may end with labels; see `structkit.grammar.product.network.rules_of`.
+        known_files: The files of a grammar that is known to be valid, which is read only when its rules are needed.
     """
 
     text: str
@@ -58,11 +60,20 @@ class GrammarSource:
     holes: tuple[Hole, ...] = ()
     limits: Limits = field(default_factory=Limits)
     labelled: bool = True
+    known_files: Files | None = None
 
     @cached_property
     def lark(self) -> LarkGrammar:
-        """The grammar as Lark reads it."""
-        return LarkGrammar(self.text, self.path, self.options, self.limits, self.holes)
+        """The grammar as Lark reads it.
+
+        Raises:
+            GrammarError: Files that the grammar imports are not those that are known.
+        """
+        lark = LarkGrammar(self.text, self.path, self.options, self.limits, self.holes)
+        if self.known_files is not None and self.known_files != lark.files:
+            message = "files that the grammar imports have changed; create the grammar again"
+            raise lark.error(message, self.options.start)
+        return lark
 
     @cached_property
     def cfg(self) -> Cfg:
@@ -170,5 +181,11 @@ class GrammarSource:
     @property
     def fingerprint(self) -> str:
         """A text that determines the language, with the contents of imported files."""
-        files = self.lark.imported if self.syntax == "lark" else ()
-        return f"Grammar {self.syntax} {self.options!r} {files!r} {self.text!r}"
+        return f"Grammar {self.syntax} {self.options!r} {self.files.imported!r} {self.text!r}"
+
+    @property
+    def files(self) -> Files:
+        """The files that the grammar imports."""
+        if self.known_files is not None:
+            return self.known_files
+        return self.lark.files if self.syntax == "lark" else Files()

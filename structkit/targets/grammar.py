@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, field, fields, replace
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
@@ -26,6 +27,7 @@ from structkit.schema.markers.grammar import described_with
 from structkit.targets.mistakes import reject_value
 from structkit.targets.python_call import PythonCall
 from structkit.targets.specs import Choice, Regex, TextTarget
+from structkit.targets.valid_grammars import recalled
 
 if TYPE_CHECKING:
     from lark import Tree
@@ -81,6 +83,7 @@ class Grammar(TextTarget[T_co]):
         transformer: What turns Lark's tree into the value.
         holes: The rules that are defined by a target.
         limits: Bounds on the size of the grammar.
+        read_seconds: How long reading it took.
 
     >>> import structkit as sk
     >>> sums = sk.Grammar('start: NUMBER ("+" NUMBER)*\nNUMBER: /[0-9]/')
@@ -96,6 +99,7 @@ class Grammar(TextTarget[T_co]):
     transformer: TreeTransformer[T_co] | None
     holes: tuple[tuple[str, TypeForm[object] | TextTarget[object]], ...]
     limits: Limits
+    read_seconds: float = field(compare=False)
 
     @overload
     def __init__(
@@ -244,13 +248,15 @@ class Grammar(TextTarget[T_co]):
             object.__setattr__(self, name, value)
 
     def _check(self) -> None:
-        """Read the grammar, so that its errors belong to the line that creates it.
+        """Read the grammar, so that its errors belong to the line that creates it; not one that is known to be valid.
 
         Raises:
             GrammarError: See `__init__`; of a grammar in another syntax the error names the syntax.
         """
+        start_time = time.perf_counter()
         try:
-            _ = self.source.rules
+            if self.source.known_files is None:
+                _ = self.source.rules
         except GrammarError as error:
             if self.syntax != "lark" or not re.search(r"^\s*[\w-]+\s*::=", self.text, re.MULTILINE):
                 raise
@@ -262,6 +268,7 @@ class Grammar(TextTarget[T_co]):
                 source=error.source,
                 place=error.place,
             ) from None
+        self._set(read_seconds=time.perf_counter() - start_time)
         for rule, _ in self.holes:
             if not re.search(rf"(?<!\w){rule}(?!\w)", self.text):
                 raise ValueError(
@@ -276,7 +283,7 @@ class Grammar(TextTarget[T_co]):
     def source(self) -> GrammarSource:
         """The grammar to read."""
         holes = tuple(_hole(*each) for each in self.holes)
-        return GrammarSource(self.text, self.path, self.syntax, self.options, holes, self.limits)
+        return recalled(GrammarSource(self.text, self.path, self.syntax, self.options, holes, self.limits))
 
     @property
     def parts(self) -> list[object]:

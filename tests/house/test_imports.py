@@ -37,7 +37,7 @@ UPSTREAM = {
     "export": {"regex", "automaton"},
     "guide": {"trace", "vocabulary", "regex", "automaton", "index", "export"},
     "functions": {"schema"},
-    "targets": {"trace", "schema", "regex", "grammar", "automaton", "lowering", "functions"},
+    "targets": {"trace", "schema", "regex", "grammar", "automaton", "lowering", "index", "functions"},
     "compile": {"vocabulary", "schema", "regex", "automaton", "index", "guide", "targets"},
     "grammars": {"functions", "grammar", "targets"},
     "models": {"vocabulary", "demo"},

@@ -22,6 +22,7 @@ from structkit.grammar.syntax.expansions import (
     growing_template,
 )
 from structkit.grammar.syntax.expressions import Source
+from structkit.grammar.syntax.files import Files
 from structkit.grammar.syntax.grammar_errors import GrammarErrors
 from structkit.grammar.syntax.holes import Hole, hole_terminal, lark_definitions
 from structkit.grammar.syntax.indenter import indenter_fault, shared_indenter_of
@@ -177,11 +178,11 @@ class LarkGrammar:
         return options.parser == "earley" and options.lexer != "basic" and options.indenter is None
 
     @cached_property
-    def _loaded(self) -> tuple[Lark, tuple[tuple[str, str], ...]]:
+    def _loaded(self) -> tuple[Lark, Files]:
         return self._load([self.options.start])
 
-    def _load(self, starts: list[str]) -> tuple[Lark, tuple[tuple[str, str], ...]]:
-        """Return a grammar without its parser, and the files that it imports."""
+    def _load(self, starts: list[str]) -> tuple[Lark, Files]:
+        """Return a grammar without its parser, and the files in which Lark looked for its imports."""
         from lark import Lark
         from lark.lexer import BasicLexer
         from lark.load_grammar import load_grammar
@@ -199,10 +200,10 @@ class LarkGrammar:
 
         options = self.options
         source = self.path or str(_NOWHERE)
-        with bounded_loading(self.limits.grammar_length, source):
+        with bounded_loading(self.limits.grammar_length, source) as tried:
             text, folders = self.text + lark_definitions(self.holes), list(options.import_paths)
             grammar, used = load_grammar(text, source, folders, False)  # type: ignore[no-untyped-call]
-        imported = tuple(sorted((str(path), digest) for path, digest in used.items()))
+        files = Files.of(tried, {str(path): digest for path, digest in used.items()})
         if (name := growing_template(grammar)) is not None:
             raise self.error(f"the template `{name}` calls itself with ever larger arguments", name)
         bound_templates(grammar, _MAX_TEMPLATES)
@@ -221,11 +222,11 @@ class LarkGrammar:
             propagate_positions=True,
             source_path=source,
         )
-        return parser, imported
+        return parser, files
 
     @property
-    def imported(self) -> tuple[tuple[str, str], ...]:
-        """The files that the grammar imports, with a hash of their contents."""
+    def files(self) -> Files:
+        """The files that the grammar imports."""
         _ = self.lark
         return self._loaded[1]
 

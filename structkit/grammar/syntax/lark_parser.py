@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -41,7 +42,7 @@ def without_interegular() -> Iterator[None]:
 
 
 @contextmanager
-def bounded_loading(max_size: int, source: str) -> Iterator[None]:
+def bounded_loading(max_size: int, source: str) -> Iterator[list[list[str]]]:
     """Let Lark refuse texts and terminals that are too large; a lock of Lark's modules is held.
 
     Lark reads a file as often as others import it, so files that import each other have no end, and writes a terminal
@@ -51,6 +52,10 @@ def bounded_loading(max_size: int, source: str) -> Iterator[None]:
     Args:
         max_size: Maximum characters of a grammar with all files that it imports, and maximum size of a terminal.
         source: What Lark calls the text of the grammar itself; the other names are paths.
+
+    Yields:
+        The paths of each import, of which Lark reads the first that is a file. An import of a grammar that comes with
+            Lark may have none.
     """
     from lark import load_grammar
 
@@ -59,6 +64,7 @@ def bounded_loading(max_size: int, source: str) -> Iterator[None]:
     builder: Any = load_grammar.GrammarBuilder
     left = max_size
     imported: Iterable[str] = ()
+    tried: list[list[str]] = []
 
     class Builder(builder):  # type: ignore[misc]
         """Lark's builder, which says what it imports before it reads a file."""
@@ -66,6 +72,9 @@ def bounded_loading(max_size: int, source: str) -> Iterator[None]:
         def do_import(self, path: Any, folder: Any, aliases: Any, *others: Any) -> None:
             nonlocal imported
             imported = aliases
+            folders = [each for each in (*self.import_paths, folder) if isinstance(each, str)]
+            # Lark names files so.
+            tried.append([os.path.join(each, *path) + load_grammar.EXT for each in folders])  # noqa: PTH118
             super().do_import(path, folder, aliases, *others)
 
     def bounded(terminals: dict[str, Any]) -> None:
@@ -87,7 +96,7 @@ def bounded_loading(max_size: int, source: str) -> Iterator[None]:
     load_grammar._parse_grammar = counted
     load_grammar.GrammarBuilder = Builder  # type: ignore[misc]
     try:
-        yield
+        yield tried
     finally:
         load_grammar.resolve_term_references = resolve
         load_grammar._parse_grammar = parse
