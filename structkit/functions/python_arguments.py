@@ -6,17 +6,19 @@ import codecs
 
 __all__ = ["PythonArgumentsReader"]
 
-_WORDS = {ord("T"): (b"t", 0), ord("F"): (b"f", 0), ord("N"): (b"null", 3)}
-"""First byte of `True`, `False` and `None`: the JSON replacement, and the number of following bytes to skip."""
+_WORDS = {ord("T"): (b"t", 0), ord("F"): (b"f", 0), ord("N"): (b"null", 3), ord("'"): (b'"', 0)}
+"""First byte of a word or a string: the JSON replacement, and the number of following bytes to skip."""
 
 
 class PythonArgumentsReader:
-    """Incremental reader of the literal arguments of a Python call as JSON.
+    r"""Incremental reader of the literal arguments of a Python call as JSON.
 
     >>> PythonArgumentsReader().read(b'a=[None, "None)"], b=True)]')
     (25, '{"a": [null, "None)"], "b": true}')
     >>> PythonArgumentsReader().read(b'**{"a b": False})')
     (16, '{"a b": false}')
+    >>> print(PythonArgumentsReader().read(rb"a='\'b\'\\', b='\"')")[1])
+    {"a": "'b'\\", "b": "\""}
     """
 
     def __init__(self) -> None:
@@ -25,7 +27,8 @@ class PythonArgumentsReader:
         self._name: bytearray | None = bytearray()
         self._started = False
         self._depth = 0
-        self._quoted = self._escaped = False
+        self._quote = 0
+        self._escaped = False
         self._passed = 0
         self._dict = False
 
@@ -48,10 +51,8 @@ class PythonArgumentsReader:
             return self._read_name_byte(self._name, byte, json_text)
         if self._passed:
             self._passed -= 1
-        elif self._quoted:
-            json_text.append(byte)
-            self._quoted = self._escaped or byte != ord('"')
-            self._escaped = byte == ord("\\") and not self._escaped
+        elif self._quote:
+            self._read_string_byte(byte, json_text)
         elif byte == ord(")"):
             self._end(json_text)
             return False
@@ -59,10 +60,23 @@ class PythonArgumentsReader:
             self._name = bytearray()
         else:
             self._depth += (byte in b"[{") - (byte in b"]}")
-            self._quoted = byte == ord('"')
+            self._quote = byte if byte in b"\"'" else 0
             replacement, self._passed = _WORDS.get(byte, (bytes([byte]), 0))
             json_text += replacement
         return True
+
+    def _read_string_byte(self, byte: int, json_text: bytearray) -> None:
+        """Read one byte of a string or its closing quote. In single quotes, JSON escapes the other kind of quotes."""
+        if self._escaped:
+            self._escaped = False
+            json_text += b"'" if byte == ord("'") else bytes((ord("\\"), byte))
+        elif byte == ord("\\"):
+            self._escaped = True
+        elif byte == self._quote:
+            self._quote = 0
+            json_text += b'"'
+        else:
+            json_text += b'\\"' if byte == ord('"') else bytes((byte,))
 
     def _read_name_byte(self, name: bytearray, byte: int, json_text: bytearray) -> bool:
         """Read one byte of the name of an argument."""

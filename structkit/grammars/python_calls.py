@@ -23,9 +23,10 @@ def python_calls(*functions: Callable[..., R]) -> Grammar[list[Call[R]]]: ...
 
 
 def python_calls(*functions: Callable[..., object]) -> Grammar[list[Call[Any]]]:
-    """Return the grammar of lists of calls, such as `[f(a=1, b="x"), g()]`; the value is the list of the calls.
+    """Return the grammar of lists of calls, such as `[f(a=1, b='x'), g()]`; the value is the list of the calls.
 
-    Models of the family Llama 3 write calls in this notation. The lists are not empty.
+    Models of the family Llama 3 write calls in this notation. The lists are not empty. Strings are in single or double
+    quotes; see `structkit.PythonCall`.
 
     Args:
         *functions: The functions that can be called; see `structkit.PythonCall`.
@@ -36,7 +37,7 @@ def python_calls(*functions: Callable[..., object]) -> Grammar[list[Call[Any]]]:
     >>> import structkit as sk
     >>> def get_user_info(user_id: int, special: str = "none") -> str:
     ...     return f"user {user_id}, {special}"
-    >>> model = sk.testing.ScriptedModel(['[get_user_info(user_id=7890, special="black")]'])
+    >>> model = sk.testing.ScriptedModel(["[get_user_info(user_id=7890, special='black')]"])
     >>> sk.extract(model, "User 7890 has the special request black.", sk.grammars.python_calls(get_user_info))
     [Call(get_user_info(user_id=7890, special='black'))]
     """

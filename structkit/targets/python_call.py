@@ -27,6 +27,7 @@ from structkit.schema.markers.json_style import JsonStyle
 from structkit.schema.markers.quote import QUOTE_KEYWORD
 from structkit.schema.view.describe import describe
 from structkit.targets.base import RulesOptions, Target
+from structkit.targets.python_quotes import with_single_quotes
 from structkit.targets.specs import TextTarget, short_text
 
 __all__ = ["PythonCall", "PythonCallTarget"]
@@ -40,7 +41,9 @@ class PythonCall(TextTarget[Call[R_co]]):
     r"""A call of one of some functions in Python notation, such as `add(a=1, b=2)`; the value is a `Call`.
 
     Arguments have their names and are literals; their texts are never evaluated. Parameters with a default can be left
-    out. In a `structkit.Grammar`, a hole with this target is a call inside other text.
+    out. Strings are in double or single quotes, `"x"` or `'x'`, but those with a pattern or a format, and those that
+    must be distinct, such as the keys of a dict, are in double quotes. In a `structkit.Grammar`, a hole with this
+    target is a call inside other text.
 
     Attributes:
         functions: The functions.
@@ -150,7 +153,7 @@ class PythonCallTarget(Target[Call[object]]):
         for name, output in self.outputs.items():
             arguments = merger.add(f"{name}()", lower(output.document, notation=PYTHON, **style))
             calls.append(seq(LiteralText(f"{name}("), arguments, LiteralText(")")))
-        return merger.rules(choice(calls))
+        return with_single_quotes(merger.rules(choice(calls)))
 
     def parse(self, text: str, context: object = None) -> Call[object] | Rejected:
         """Return the call that a text represents, or why the types of the parameters reject it."""

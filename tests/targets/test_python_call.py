@@ -11,12 +11,13 @@ from typing import Annotated, Any, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 import structkit as sk
 from structkit.agent.formats.pythonic import PythonicFormat
 from structkit.functions.signature import read_signature
 from structkit.targets import python_call
+from structkit.targets.python_quotes import single_quoted
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
 from tests.shared import cases
 
@@ -224,3 +225,81 @@ def test_compile_reads_each_function_once(monkeypatch: pytest.MonkeyPatch) -> No
     names.clear()
     guide = sk.compile(target, byte_vocabulary(), cache=False)
     assert names == ["stop"] and not guide.is_json
+
+
+def test_a_call_of_llama_has_single_quotes() -> None:
+    """The example in Meta's documentation of its models."""
+    text = "[get_user_info(user_id=7890, special='black')]"
+    target = sk.grammars.python_calls(get_user_info)
+    (call,) = sk.extract(ScriptedModel([text]), "Go", target)
+    assert call.arguments == {"user_id": 7890, "special": "black"}
+
+
+@given(TEXTS, st.dictionaries(st.sampled_from(["a", "b'", '"c']), TEXTS))
+def test_hostile_strings_in_single_quotes_are_arguments(value: str, words: dict[str, str]) -> None:
+    quoted = single_quoted(json.dumps(value, ensure_ascii=False))
+    pairs = [
+        f"{json.dumps(key)}: {single_quoted(json.dumps(each, ensure_ascii=False))}"
+        for key, each in words.items()
+    ]
+    written = f"[get_user_info(user_id=1, special={quoted}), text(words={{{', '.join(pairs)}}})]"
+    assert ast.literal_eval(quoted) == value
+    calls = sk.extract(ScriptedModel([written]), "Go", sk.grammars.python_calls(get_user_info, text))
+    assert [call.arguments for call in calls] == [{"user_id": 1, "special": value}, {"words": words}]
+
+
+def order(
+    place: Place,
+    kind: Literal["plain", "a'b"],
+    tags: set[str],
+    code: Annotated[str, Field(pattern="^[a-z]+$")],
+    names: dict[str, str],
+    note: Annotated[str | None, Field(max_length=3)] = None,
+) -> None: ...
+
+
+ORDER = (
+    "order(place={'city': 'x\"', \"tags\": ['a', \"b\"], 'inside': None}, kind='a\\'b', tags=[\"a\"], code=\"ab\", "
+    "names={\"k\": 'v'}, note='a\\'b')"
+)
+
+
+def test_keys_constants_and_free_text_have_both_kinds_of_quotes() -> None:
+    guide = sk.compile(sk.PythonCall(order), byte_vocabulary())
+    cursor = guide.cursor()
+    advance(cursor, ORDER)
+    assert cursor.is_accepting
+    call = sk.extract(ScriptedModel([ORDER]), "Go", sk.PythonCall(order))
+    _, arguments = written(ast.parse(ORDER, mode="eval").body)
+    assert call.arguments["place"] == Place(**arguments.pop("place"))
+    assert {key: call.arguments[key] for key in arguments} == arguments | {"tags": {"a"}}
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("kind='a\\'b'", "kind='a'b'"),
+        ("kind='a\\'b'", 'kind="a\\\'b"'),
+        ("'city': 'x\"'", "'city': 'x\""),
+        ("'city': 'x\"'", "'city': 'x\\\"'"),
+        ("'city'", "'city\""),
+        ('tags=["a"]', "tags=['a']"),
+        ('code="ab"', "code='ab'"),
+        ('{"k"', "{'k'"),
+        ("note='a\\'b'", "note='abcd'"),
+    ],
+)
+def test_what_must_be_distinct_or_has_a_pattern_is_in_double_quotes(right: str, wrong: str) -> None:
+    assert ORDER.count(right) == 1
+    cursor = sk.compile(sk.PythonCall(order), byte_vocabulary()).cursor()
+    with pytest.raises(sk.TokenRejected):
+        advance(cursor, ORDER.replace(right, wrong))
+
+
+def test_values_that_must_be_distinct_have_one_text() -> None:
+    def unique(pairs: set[tuple[str, str]], again: tuple[str, str]) -> None: ...
+
+    guide = sk.compile(sk.PythonCall(unique), byte_vocabulary())
+    advance(guide.cursor(), 'unique(pairs=[["a", "b"]], again=[\'a\', "b"])')
+    with pytest.raises(sk.TokenRejected):
+        advance(guide.cursor(), "unique(pairs=[['a'")

@@ -39,6 +39,7 @@ _literal_array: "[" _LITERAL_SPACE? (_literal_item ("," _LITERAL_SPACE? _literal
 _literal_item: _literal_value _LITERAL_SPACE?
 _LITERAL_NAME: /[^\W\d]\w*/
 _LITERAL_STRING: /"(?:[^"\\\x00-\x1f]|\\(?:["\\\/bfnrt]|u[0-9a-fA-F]{4}))*"/
+    | /'(?:[^'\\\x00-\x1f]|\\(?:['\\bfnrt]|u[0-9a-fA-F]{4}))*'/
 _LITERAL_NUMBER: /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+\-]?[0-9]+)?/
 _LITERAL_WORD: "True" | "False" | "None"
 _LITERAL_SPACE: /[ \t\r\n]+/
