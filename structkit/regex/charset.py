@@ -55,6 +55,10 @@ def _merged(ranges: Iterable[tuple[int, int]]) -> CharClass:
 def _without_surrogates(ranges: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:
     low, high = _SURROGATES
     for first, last in ranges:
+        if last < low or first > high:  # almost all ranges
+            if first <= last:
+                yield first, last
+            continue
         for a, b in ((first, min(last, low - 1)), (max(first, high + 1), last)):
             if a <= b:
                 yield a, b

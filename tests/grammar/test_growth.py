@@ -278,3 +278,12 @@ def test_what_follows_the_first_token_of_a_rule_is_made_once() -> None:
         return sum(len(rule.moves) for rule in rules.values() if isinstance(rule, Network))
 
     assert moves(8) - moves(2) <= 6 * 20
+
+
+def test_what_alternatives_have_in_common_is_read_once() -> None:
+    letters = " | ".join(f'"{letter}"' for letter in "abcdefghij")
+    ends = " | ".join(f'x "{number}"' for number in range(10))
+    source = GrammarSource(f"start: {ends}\nx: {letters}")
+    (node,) = source.rules.rules.values()
+    assert isinstance(node, Network)
+    assert len(node.moves) < 30

@@ -14,7 +14,7 @@ from structkit.errors import LimitExceeded
 from structkit.grammar.product.constrain import constrain, constrain_tokens
 from structkit.grammar.product.variants import Variants
 from structkit.grammar.rules.cfg import Cfg, Symbol, Terminal
-from structkit.grammar.rules.graph import Graph, allow_ignored, called_rules, loop_back, trim
+from structkit.grammar.rules.graph import Graph, allow_ignored, called_rules, loop_back, minimal, trim
 from structkit.grammar.rules.inlining import flattened, kept_rules, small_graphs
 from structkit.grammar.rules.left_corner import left_corner_graphs, without_unit_cycles
 from structkit.limits import Limits, Work
@@ -101,14 +101,15 @@ def rules_of(cfg: Cfg, limits: Limits = Limits(), *, labelled: bool = True) -> R
         return Rules(EMPTY, {})
     for name, graph in graphs.items():
         allow_ignored(graph, cfg.ignored)
-        graphs[name] = loop_back(name, graph)
+        # All later steps take as long as there are moves, of which alternatives share few until then.
+        graphs[name] = minimal(loop_back(name, graph))
     first = cfg.start
     kept = kept_rules(graphs, [first])
     work, budget = _Work(_WORK * limits.states), Work(limits.work)
     for attempt in range(_MAX_ATTEMPTS):
         inlined = _inline(graphs, kept)
         # What was inlined may end with a call of the rule, too.
-        inlined = {name: loop_back(name, graph) for name, graph in inlined.items()}
+        inlined = {name: minimal(loop_back(name, graph)) for name, graph in inlined.items()}
         product, entry = inlined, first
         if cfg.ending != "any":
             complete = cfg.ending == "dynamic_complete"

@@ -29,7 +29,7 @@ _MAX_FOLLOWED = 2_000
 _STEPS_PER_CLASS, _STEPS_PER_THREAD = 100, 50
 """The work of a class of characters with which threads are tried, and of each thread there; see `Limits.work`."""
 
-_STEPS_PER_PAIR, _STEPS_PER_LOOK = 15, 3
+_STEPS_PER_PAIR, _STEPS_PER_LOOK = 15, 5
 """The work of a comparison of the moves of two threads, and of a look whether two threads were compared."""
 
 
