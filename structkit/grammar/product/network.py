@@ -109,7 +109,10 @@ def rules_of(cfg: Cfg, limits: Limits = Limits(), *, labelled: bool = True) -> R
     for attempt in range(_MAX_ATTEMPTS):
         inlined = _inline(graphs, kept)
         # What was inlined may end with a call of the rule, too.
-        inlined = {name: minimal(loop_back(name, graph)) for name, graph in inlined.items()}
+        inlined = {
+            name: graph if graph is graphs[name] else minimal(loop_back(name, graph))
+            for name, graph in inlined.items()
+        }
         product, entry = inlined, first
         if cfg.ending != "any":
             complete = cfg.ending == "dynamic_complete"
@@ -333,7 +336,12 @@ def _inline(graphs: Mapping[str, Graph], kept: set[str]) -> dict[str, Graph]:
     while cap and (max(found.values()) > _MAX_SIZE or cost > _MAX_COST):
         cap //= 4
         found, cost = _sizes(graphs, order, kept, cap)
-    return {name: flattened(graphs[name], graphs, found) for name in sorted(found)}
+    return {
+        name: graphs[name]
+        if found.keys() >= {*called_rules(graphs[name])}
+        else flattened(graphs[name], graphs, found)
+        for name in sorted(found)
+    }
 
 
 def _node(graph: Graph, tokens: dict[Node, str] | None = None) -> Network:

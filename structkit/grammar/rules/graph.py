@@ -257,12 +257,14 @@ def _determinize(graph: Graph) -> tuple[list[bool], list[list[tuple[int, int]]],
     @cache
     def closure_of(state: int) -> frozenset[int]:
         nonlocal visits
-        found = frozenset(reached([state], silent))
+        found = frozenset(reached([state], silent)) if state in silent else frozenset([state])
         visits += len(found)
         return found
 
     @cache
     def closure(states: tuple[int, ...]) -> frozenset[int]:
+        if len(states) == 1:
+            return closure_of(states[0])
         seen: set[int] = set()
         for state in states:  # in a chain of optional parts the first one reaches the others
             if state not in seen:
