@@ -201,7 +201,7 @@ def corner(row: int, column: int) -> tuple[int, int]:
 
 GRAMMAR = 'start: sum\nsum: sum "+" item | item\nitem: "n" | "(" sum ")"'
 READ = "(n+(n"
-STATES = [(60, 240), (60, 350), (280, 240), (170, 350), (470, 240), (470, 350), (360, 350)]
+STATES = [(60, 250), (60, 350), (280, 250), (280, 350)]
 """The places of the states of `sum`, which are in no columns because they have cycles."""
 
 
@@ -218,11 +218,11 @@ def draw_grammar() -> str:
     shapes.append(f'<path d="M 310 84 H 413" {STROKE} {ARROW}/>')
     shapes.append(f'<path d="M 620 134 V 160 H 265 V 186" {STROKE} {ARROW}/>')
     places = dict(enumerate(STATES))
-    shapes.append(f'<path d="M 6 240 H {60 - RADIUS - 7}" {STROKE} {ARROW}/>')
+    shapes.append(f'<path d="M 6 250 H {60 - RADIUS - 7}" {STROKE} {ARROW}/>')
     shapes.append(text(165, 190, "its automaton; dashed: a call", LINE, 12))
     for edge in read_edges(dfa):
         shapes.append(
-            draw_arc(edge, places) if {edge.start, edge.end} == {2, 4} else draw_edge(edge, places, 0.5)
+            draw_arc(edge, places) if {edge.start, edge.end} == {0, 2} else draw_edge(edge, places, 0.5)
         )
     for state, _, after, _ in dfa.calls.tolist():
         call = draw_edge(Edge(state, after, "sum"), places, 0.5)

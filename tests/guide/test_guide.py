@@ -400,7 +400,8 @@ def test_a_known_automaton_is_added_with_its_caller() -> None:
 
     def built(name: str, content: str = "") -> int:
         schema = {"type": "object", "properties": {name: text}, "required": [name]}
-        guide = compile(schema, byte_vocabulary(), cache=False)
+        closed = schema | {"additionalProperties": False}  # other tests may have made the rule of other keys
+        guide = compile(closed, byte_vocabulary(), cache=False)
         cursor = guide.cursor()
         for byte in content.encode():
             cursor.advance(byte)
