@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, Field, Json, field_validator
+from pydantic import BaseModel, ConfigDict, Field, Json, field_validator
 
 import structkit as sk
 from structkit.generate.input.guide_cache import GuideCache
@@ -211,3 +212,16 @@ def test_keys_can_be_quotes_or_a_literal() -> None:
     word = Annotated[str, sk.Quote()]
     value = sk.extract(RandomModel(seed=1), "The quick fox", dict[word | Literal["total"], int])  # type: ignore[valid-type]
     assert all(key == "total" or key in "The quick fox" for key in value)
+
+
+@pytest.mark.parametrize(("key", "is_allowed"), [("Bob", True), ("Ana", False), ("Eve", False)])
+def test_keys_that_are_quotes_are_none_of_the_declared_ones(key: str, is_allowed: bool) -> None:
+    class Counts(BaseModel):
+        model_config = ConfigDict(extra="allow")
+        __pydantic_extra__: dict[Annotated[str, sk.Quote()], int]
+        Ana: int = 0
+
+    text = f'{{"Ana": 3, "{key}": 4}}'
+    with nullcontext() if is_allowed else pytest.raises(sk.StructkitError, match="does not allow"):
+        result = sk.generate(ScriptedModel([text]), "Ana has 3, Bob has 4", Counts)
+        assert result.value.model_dump() == {"Ana": 3, "Bob": 4}

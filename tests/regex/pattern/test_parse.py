@@ -336,3 +336,18 @@ def test_a_word_boundary_at_the_end_of_a_lookahead(last: str, anchor: str) -> No
     is_known = last in ("a", "-", "[ab]", "[-+]", r"\W", "(?:a|b)")
     with nullcontext() if is_known else pytest.raises(PatternError, match="a word boundary"):
         parse(f"(?!-{last}{anchor})[ab+-]*", search=False, unicode=True)
+
+
+@pytest.mark.parametrize("look", ["=", "!"])
+@pytest.mark.parametrize("inside", ["a$", "^a", "^$", "b|a$", "a?$", "^b|a$", "$|b", "(?:a$)"])
+def test_anchors_in_lookaheads(inside: str, look: str) -> None:
+    """`$` of a type of Python matches before a final line break, too: nothing is allowed that `re` refuses."""
+    pattern = f"(?{look}{inside})[ab\n]*"
+    of_schema = parse(pattern, search=False, unicode=True)
+    of_type = parse(pattern, search=False, unicode=True, rust=True)
+    for text in ("".join(letters) for size in range(4) for letters in product("ab\n", repeat=size)):
+        assert holds(of_schema, text) == bool(re.fullmatch(python(pattern), text))
+        if text.endswith("\n"):
+            assert not holds(of_type, text) or re.fullmatch(pattern, text)
+        else:
+            assert holds(of_type, text) == bool(re.fullmatch(pattern, text))

@@ -10,10 +10,11 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
+from structkit.schema.ir.nodes import Format
 from structkit.schema.json_schema.parse import parse_schema
 from structkit.schema.markers.json_style import JsonStyle
 from structkit.schema.python.output import OutputType
-from structkit.schema.view.describe import describe
+from structkit.schema.view.describe import _format, describe
 from tests.schema.python_types import Color, Expression, Home, Node, Page, Pair, Person, Point, Tick
 
 LIMITED = Annotated[str, Field(min_length=2, max_length=10)]
@@ -258,3 +259,22 @@ def test_a_long_title_is_cut_to_eighty_characters() -> None:
         title = "t" * length
         text = describe(parse_schema({"type": "integer", "title": title}))
         assert (title in text) == (not is_cut), text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "size"),
+    [
+        (None, None, None),
+        (1, None, "at least 1 byte"),
+        (None, 3, "at most 3 bytes"),
+        (2, 2, "2 bytes"),
+        (0, 9, "0 to 9 bytes"),
+    ],
+)
+def test_the_size_of_bytes_is_described_if_it_is_bounded(
+    low: int | None, high: int | None, size: str | None
+) -> None:
+    bounds = tuple(
+        (key, value) for key, value in (("min_bytes", low), ("max_bytes", high)) if value is not None
+    )
+    assert _format(Format("python:base64", bounds))[1:] == ([] if size is None else [size])
