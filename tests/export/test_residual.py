@@ -132,3 +132,17 @@ def test_a_text_that_ends_inside_a_character_has_no_rest() -> None:
 def test_frames_of_a_cursor_that_distinguishes_texts() -> None:
     cursor = _cursor(set[int], b"[1")
     assert "[0-9]" in cursor.residual().to_gbnf()
+
+
+@pytest.mark.parametrize(
+    "before", [b'{"a": ', b'{"a": {"b": [', b'{"a": {"b": [{"a": ', b'{"b": [{"b": [{}, ']
+)
+def test_the_rests_below_a_text_are_numbered_from_one(before: bytes) -> None:
+    """No number is left out, and each rest is called."""
+    schema = {
+        "type": "object",
+        "properties": {"a": {"$ref": "#"}, "b": {"type": "array", "items": {"$ref": "#"}}},
+        "additionalProperties": False,
+    }
+    names = re.findall(r"\brest-(\d+)(?![\d-])", _cursor(schema, before).residual().to_gbnf())
+    assert {*map(int, names)} == {*range(1, max(map(int, names)) + 1)} and len(names) > len({*names})

@@ -204,3 +204,37 @@ def test_spans_of_another_text_join_to_it(spans: list[TraceSpan], text: str) -> 
     kinds = [span.kind for span in spans for _ in span.text][:common] + ["accepted"] * (len(text) - common)
     assert [span.kind for span in found for _ in span.text] == kinds
     assert text_of(join_spans(spans)) == before
+
+
+@pytest.mark.parametrize("prompt", [None, "p"])
+def test_a_line_divides_the_prompt_the_steps_and_the_answer(prompt: str | None) -> None:
+    """Further rows of a step, and notes on the answer, are below the first row of theirs."""
+    spans, note = (TraceSpan("forced", "a"), TraceSpan("accepted", "b")), Note("n", "x")
+    steps = (
+        Step(title="1", asked=(note,), spans=spans, ended=(note,), seconds=1.0),
+        Step(title="2", spans=spans),
+    )
+    drawn = draw_html(Picture(title="x", prompt=prompt, steps=steps, spans=spans, notes=(note, note)))
+    rows = re.findall(
+        r'<tr( class="first")?><td class="label">([^<]*)</td><td class="label">([^<]*)</td>', drawn
+    )
+    expected = [
+        ("1", "n"),
+        ("", "forced"),
+        ("", "accepted"),
+        ("", "n"),
+        ("", "took"),
+        ("2", "forced"),
+        ("", "accepted"),
+    ]
+    assert [row[1:] for row in rows if row[1:] != ("", "prompt")] == [
+        *expected,
+        ("", "answer"),
+        ("", "n"),
+        ("", "n"),
+    ]
+    assert [row[1] or row[2] for row in rows if row[0]] == ["prompt"] * (prompt is not None) + [
+        "1",
+        "2",
+        "answer",
+    ]

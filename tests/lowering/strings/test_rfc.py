@@ -8,6 +8,7 @@ import json
 import re
 import uuid
 import warnings
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -291,3 +292,16 @@ def test_any_text_may_be_of_a_format_without_a_wider_language(name: str) -> None
     schema = String(format=Format(name), max_length=9)
     for text in ("", "a b@c", "\n", FORMAT_EXAMPLES[name][:9]):
         assert holds(raw_language(schema, python=False, widened=True), text)
+
+
+@pytest.mark.parametrize("last", ["", "1.2.3.4"])
+def test_addresses_of_any_number_of_groups(last: str) -> None:
+    """`::` stands for one group or more; an address of version 4 counts as two."""
+    for before, after in product(range(9), range(9)):
+        tail = ["ab"] * after + [last] * bool(last)
+        for text in (":".join(["1"] * before + tail), f"{':'.join(['1'] * before)}::{':'.join(tail)}"):
+            try:
+                expected = bool(ipaddress.IPv6Address(text))
+            except ValueError:
+                expected = False
+            assert accepts("ipv6", text) == expected, text
