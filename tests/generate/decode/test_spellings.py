@@ -109,3 +109,13 @@ def test_a_text_is_spelled_as_the_model_spelled_it() -> None:
         found.note(b"label", start, token, previous)
     assert retokenizer.spell("label") == [1, 2, 3]
     assert Retokenizer(lambda text: [0], vocabulary).spell("label") == [0]
+
+
+def test_without_known_spellings_the_usual_one_is_drafted() -> None:
+    for known in (None, Spellings(TOKENS)):
+        text = ForcedText(TOKENS, known)
+        text.start([0, 4], b'label": ')
+        assert text.drafted_ids(9) == [0, 4]
+        text.advance([0])
+        assert text.drafted_ids(9) == [4]
+    assert ForcedText(TOKENS, is_drafted=False).drafted_ids(9) == []
