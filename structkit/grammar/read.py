@@ -115,6 +115,11 @@ class GrammarSource:
         return rules
 
     @property
+    def is_read(self) -> bool:
+        """Whether `rules` were asked for, so that the grammar is valid."""
+        return "rules" in self.__dict__
+
+    @property
     def named_tokens(self) -> frozenset[str]:
         """The names of the tokens that are terminals."""
         return self.cfg.named_tokens if self.syntax == "gbnf" else frozenset()

@@ -46,8 +46,8 @@ def remember(source: GrammarSource, seconds: float) -> None:
         source: The grammar.
         seconds: How long reading it took.
     """
-    is_known = source.known_files is not None
-    if seconds < _MIN_SECONDS or is_known or not _can_be_stored(source) or source.rules.narrowed:
+    is_new = source.is_read and source.known_files is None
+    if seconds < _MIN_SECONDS or not is_new or not _can_be_stored(source) or source.rules.narrowed:
         return
     files = np.frombuffer(json.dumps([source.files.imported, source.files.looked_for]).encode(), np.uint8)
     if address := _addresses().of(_content(source)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -195,3 +196,17 @@ _NL: /(\n *)+/
     built = len(again.automaton.built)
     assert _masks(again, read) == expected
     assert len(again.automaton.built) > built
+
+
+def test_a_grammar_of_another_process_is_not_read_to_be_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = 'start: "a" B\nB: /[b-d]+/'
+    monkeypatch.setattr(valid_grammars, "_MIN_SECONDS", 1000.0)
+    _store(text)
+    sent = pickle.dumps(sk.Grammar(text))
+    monkeypatch.setattr(valid_grammars, "_MIN_SECONDS", 0.0)
+
+    def read(*_: object) -> Any:
+        raise AssertionError("the grammar is read")
+
+    monkeypatch.setattr(GrammarSource, "rules", property(read))
+    assert len(_masks(sk.compile(pickle.loads(sent), byte_vocabulary()), b"ab")) == 2
