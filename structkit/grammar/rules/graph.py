@@ -107,6 +107,8 @@ def loop_back(name: str, graph: Graph) -> Graph:
     The same holds of a call behind which the rule may end, or go on only as at each of its ends: `s: "x" (s | "x")*` is
     `"x"+`.
     """
+    if name not in called_rules(graph):
+        return graph
     graph = _with_simple_ends(name, graph)
     outgoing: dict[int, list[tuple[Symbol | None, int]]] = {}
     for source, symbol, target in graph.moves:
