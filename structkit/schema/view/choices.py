@@ -8,6 +8,7 @@ from types import EllipsisType
 from typing import Final, TypeAlias
 
 from structkit.schema.ir.descend import descend, make_resolver
+from structkit.schema.ir.json_values import canonical_key
 from structkit.schema.ir.nodes import Boolean, Const, Document, Null, Ref, Schema, Union
 
 __all__ = ["OTHER", "Member", "choices_at"]
@@ -30,8 +31,8 @@ def choices_at(document: Document, path: Sequence[str | int]) -> tuple[Member, .
         path: Keys and indices.
 
     Returns:
-        At least two distinct texts. A model writes one of them, so texts of equal numbers, such as 1 and 1.0 of an
-        `enum`, are two choices. `OTHER` stands for the values other than null if these cannot be listed.
+        At least two texts of different values; 1 and 1.0 are equal. `OTHER` stands for the values other than null if
+        these cannot be listed.
 
     >>> from structkit.schema.json_schema.parse import parse_schema
     >>> a, b = {"enum": ["x", "y"]}, {"type": ["string", "null"]}
@@ -40,9 +41,14 @@ def choices_at(document: Document, path: Sequence[str | int]) -> tuple[Member, .
     (('"x"', '"y"'), ('null', Ellipsis))
     """
     texts: dict[Member, None] = {}
+    values: set[object] = set()
     for node in descend(document.root, path, make_resolver(document.definitions)):
         if not isinstance(node, Union | Ref):
-            texts.update(dict.fromkeys(_texts(node)))
+            for text in _texts(node):
+                value = text if text is OTHER else canonical_key(json.loads(text))
+                if value not in values:
+                    values.add(value)
+                    texts[text] = None
             if len(texts) > _MAX_CHOICES:
                 return None
     if OTHER in texts:

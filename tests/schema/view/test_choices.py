@@ -27,7 +27,8 @@ def test_a_title_that_is_no_text_is_no_title() -> None:
     ("schema", "expected"),
     [
         ({"enum": ["é", "y"]}, ('"é"', '"y"')),
-        ({"enum": [1, 1.0]}, ("1", "1.0")),
+        ({"anyOf": [{"enum": [1, True]}, {"enum": [1.0, 2.5]}]}, ("1", "true", "2.5")),
+        ({"anyOf": [{"const": 1}, {"const": 1.0}]}, None),
         ({"const": "x"}, None),
         ({"type": "null"}, None),
         ({"type": "boolean"}, ("true", "false")),
