@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 __all__ = ["LruCache"]
@@ -20,6 +21,8 @@ class LruCache(Generic[K, V]):
 
     Args:
         max_size: Maximum number of values, at least 1.
+        max_bytes: Maximum size of all values together; the last value is kept in any case.
+        nbytes: Returns the size of a value, which does not change.
 
     >>> cache: LruCache[str, int] = LruCache(max_size=2)
     >>> cache.put("a", 1)
@@ -31,10 +34,15 @@ class LruCache(Generic[K, V]):
     (None, True, 2)
     """
 
-    def __init__(self, max_size: int) -> None:
+    def __init__(
+        self, max_size: int, max_bytes: int = sys.maxsize, nbytes: Callable[[V], int] = lambda value: 0
+    ) -> None:
         if max_size < 1:
             raise ValueError(f"max_size must be at least 1, not {max_size!r}")
         self._max_size = max_size
+        self._max_bytes = max_bytes
+        self._nbytes = nbytes
+        self._bytes = 0
         self._values: OrderedDict[K, V] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -49,15 +57,20 @@ class LruCache(Generic[K, V]):
     def put(self, key: K, value: V) -> None:
         """Store a value and mark it as used."""
         with self._lock:
+            if key in self._values:
+                self._bytes -= self._nbytes(self._values.pop(key))
             self._values[key] = value
-            self._values.move_to_end(key)
-            while len(self._values) > self._max_size:
-                self._values.popitem(last=False)
+            self._bytes += self._nbytes(value)
+            while len(self._values) > self._max_size or (
+                self._bytes > self._max_bytes and len(self._values) > 1
+            ):
+                self._bytes -= self._nbytes(self._values.popitem(last=False)[1])
 
     def clear(self) -> None:
         """Remove all values."""
         with self._lock:
             self._values.clear()
+            self._bytes = 0
 
     def __contains__(self, key: K) -> bool:
         with self._lock:

@@ -142,13 +142,12 @@ def _clear_caches() -> None:
         row_files.row_files,
         row.shared_rows,
         row.shared_counted_rows,
-        compile_rule._cached_regular,
-        trim._measured,
-        trim._last_large,
-        token_distance._regular_distances,
     ):
         cache.cache_clear()
     compile_rule._built.clear()
+    compile_rule._regular.clear()
+    trim._measured.clear()
+    token_distance._measured.clear()
 
 
 def _compiled(target: AnyTarget, *, cache: bool, order: str = "declared") -> Guide:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 
 import numpy as np
 
@@ -67,7 +66,10 @@ def known_dfa(node: Node, limits: Limits) -> Dfa | None:
     return known[1] if known is not None and allows(limits, known[0]) else None
 
 
-_built: LruCache[Node, tuple[Limits, Dfa]] = LruCache(max_size=1024)
+_MAX_CACHED_BYTES = 1 << 26
+"""Maximum size of the automata that a cache keeps, across targets."""
+
+_built: LruCache[Node, tuple[Limits, Dfa]] = LruCache(1024, _MAX_CACHED_BYTES, lambda built: built[1].nbytes)
 """Automata of rules, with the limits under which they were built."""
 
 
@@ -137,10 +139,16 @@ def _uncounted(node: Node, limits: Limits, rules: Mapping[str, Node]) -> Dfa:
     return _determinize(nfa_of(node, limits, rules), limits)
 
 
-@lru_cache(maxsize=256)
 def _cached_regular(node: Node, limits: Limits) -> Dfa:
     """Return the automaton of a node without calls."""
-    return _uncounted(node, limits, {})
+    known = _regular.get((node, limits))
+    if known is None:
+        known = _uncounted(node, limits, {})
+        _regular.put((node, limits), known)
+    return known
+
+
+_regular: LruCache[tuple[Node, Limits], Dfa] = LruCache(256, _MAX_CACHED_BYTES, lambda dfa: dfa.nbytes)
 
 
 def product(node: Intersection, limits: Limits, rules: Mapping[str, Node] | None) -> Dfa:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import cast
 
 import numpy as np
@@ -22,10 +21,10 @@ from structkit.automaton.distance.kernels import (
     STATE_COLUMNS,
     measure,
 )
+from structkit.lru_cache import LruCache
 from structkit.regex.nodes import ReturnLabel
 
 __all__ = [
-    "MAX_CACHED_TRANSITIONS",
     "TrimmedRule",
     "first_bytes",
     "measure_labelled",
@@ -34,10 +33,6 @@ __all__ = [
 ]
 
 _FROM_LAST = np.arange(255, -1, -1, dtype=np.uint8)
-
-MAX_CACHED_TRANSITIONS = 500_000
-"""Maximum transitions of an automaton whose result is cached; larger automata are specific to their target, and only
-the last one's is."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -57,6 +52,12 @@ class TrimmedRule:
     first_step: NDArray[np.int32]
     bytes_per_iteration: int
     label_distance: NDArray[np.int32]
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the arrays."""
+        arrays = self.distance, self.first_step, self.label_distance
+        return self.dfa.nbytes + sum(each.nbytes for each in arrays)
 
     @property
     def min_length(self) -> int:
@@ -112,7 +113,11 @@ def trim_rule(dfa: Dfa, callee_lengths: Sequence[int] = ()) -> TrimmedRule:
         callee_lengths: For each callee the bytes of a text, `UNREACHABLE` if it has none.
     """
     if not dfa.callees:
-        return (_measured if dfa.targets.size <= MAX_CACHED_TRANSITIONS else _last_large)(dfa)
+        known = _measured.get(dfa)
+        if known is None:  # it is already trimmed
+            known = measure_rule(dfa, ())[0]
+            _measured.put(dfa, known)
+        return known
     found, max_distance = measure_rule(dfa, callee_lengths)
     if max_distance < UNREACHABLE:
         return found
@@ -123,12 +128,8 @@ def trim_rule(dfa: Dfa, callee_lengths: Sequence[int] = ()) -> TrimmedRule:
     return replace(found, dfa=replace(dfa, targets=targets, calls=calls, callees=callees))
 
 
-def _measure(dfa: Dfa) -> TrimmedRule:
-    """Measure a call-free automaton, which is already trimmed."""
-    return measure_rule(dfa, ())[0]
-
-
-_measured, _last_large = lru_cache(maxsize=1024)(_measure), lru_cache(maxsize=1)(_measure)
+_measured: LruCache[Dfa, TrimmedRule] = LruCache(1024, 1 << 26, lambda rule: rule.nbytes)
+"""Automata without calls, each with its distances."""
 
 
 def measure_rule(

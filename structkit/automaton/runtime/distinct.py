@@ -74,6 +74,7 @@ class DistinctTexts:
         self._direct: dict[int, tuple[frozenset[int], frozenset[int]]] = {}
         self._upcoming: dict[int, frozenset[int]] = {}
         self._requires_distinct: dict[tuple[int, bool], NDArray[np.bool_]] = {}
+        self._needs: dict[bool, tuple[Tables, NDArray[np.bool_]]] = {}  # those of all rules
 
     def is_infinite(self, state: int) -> bool:
         """Return whether a rule has infinitely many completions from a state.
@@ -202,8 +203,11 @@ class DistinctTexts:
         reached = list(islice(self._called(started), _MAX_RULES))
         if len(reached) == _MAX_RULES:
             return self.tables_without_distinct(tables)
-        built = [rule for rule in automaton.built[:] if automaton.state_range(rule)[0] < states]
-        needs = np.concatenate([self.requires_distinct(rule, only_finite=some) for rule in built])
+        needs = self._needs.get(some)
+        if needs is None or needs[0] is not tables:
+            built = [rule for rule in automaton.built[:] if automaton.state_range(rule)[0] < states]
+            found = np.concatenate([self.requires_distinct(rule, only_finite=some) for rule in built])
+            needs = self._needs[some] = tables, found
         endless = [rule for rule in started if tables.start[rule] != UNBUILT and self.rule_is_infinite(rule)]
         narrow = np.zeros(states, bool)
         for rule in reached:
@@ -211,7 +215,7 @@ class DistinctTexts:
                 first, stop = automaton.state_range(rule)
                 narrow[first:stop] = self._finite_states(rule)
         calls = tables.call_distinct & ~np.isin(tables.call_rule, endless)
-        return tables.without(calls, needs, narrow, endless)
+        return tables.without(calls, needs[1], narrow, endless)
 
     def requires_distinct(self, rule: int, *, only_finite: bool) -> NDArray[np.bool_]:
         """Return the states, bool[states of the rule], from which the rule cannot end without another distinct text.

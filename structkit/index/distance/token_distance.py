@@ -7,18 +7,19 @@ the rules that they call. When tokens become scarce, all rules are built, and th
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.core.kernels import UNREACHABLE
 from structkit.automaton.distance.bounds import DISTINCT_MARGIN
-from structkit.automaton.distance.trim import MAX_CACHED_TRANSITIONS, TrimmedRule, first_bytes
+from structkit.automaton.distance.trim import TrimmedRule, first_bytes
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.shortest import ShortestPaths
 from structkit.automaton.runtime.stack import Frame
 from structkit.index.distance import tokenize
+from structkit.lru_cache import LruCache
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["TokenDistance"]
@@ -106,18 +107,29 @@ class TokenDistance:
                 tokens[0, first : first + len(found.distance)] = found.distance
                 tokens[1, rule] = found.bytes_per_iteration
             else:
-                large = found.dfa.targets.size > MAX_CACHED_TRANSITIONS
-                alone = (_regular_distances.__wrapped__ if large else _regular_distances)(
-                    found, self._vocabulary
-                )
+                alone = _regular_distances(found, self._vocabulary)
                 tokens[0, first : first + len(found.distance)] = alone[0, : len(found.distance)]
                 tokens[1, rule] = alone[1, 0]
         self._distances, self._measured_rules = tokens, len(built)
 
 
-@lru_cache(maxsize=1024)
 def _regular_distances(rule: TrimmedRule, vocabulary: Vocabulary) -> NDArray[np.int32]:
     """Return the tokens of a rule that calls no other."""
+    known = _measured.get((rule, vocabulary))
+    if known is None:
+        known = rule, _count_tokens(rule, vocabulary)
+        _measured.put((rule, vocabulary), known)
+    return known[1]
+
+
+_measured: LruCache[tuple[TrimmedRule, Vocabulary], tuple[TrimmedRule, NDArray[np.int32]]] = LruCache(
+    1024, 1 << 26, lambda known: known[0].nbytes + known[1].nbytes
+)
+"""Rules that call no other, each with the tokens to its end."""
+
+
+def _count_tokens(rule: TrimmedRule, vocabulary: Vocabulary) -> NDArray[np.int32]:
+    """Return the tokens from each state of a rule that calls no other."""
     trie, dfa = vocabulary.trie, rule.dfa
     states, width = dfa.targets.shape
     tokens, none = _unreachable_table(states), np.empty(0, np.int32)
