@@ -8,6 +8,7 @@ from tests.hostile import (
     grammars,
     keywords,
     many,
+    meetings,
     mixtures,
     orders,
     patterns,
@@ -32,6 +33,7 @@ CASES = (
     *types.CASES,
     *keywords.CASES,
     *mixtures.CASES,
+    *meetings.CASES,
 )
 
 BEYOND = frozenset(
@@ -52,6 +54,9 @@ BEYOND = frozenset(
         "mixtures: distinct sets of distinct sets, 40",
         "mixtures: oneOf of 40 sets of formats",
         "mixtures: 60 objects of 60, counted",
+        "meetings: 40 fields of lookaheads and lookbehinds",
+        "meetings: patternProperties, counts and unevaluatedProperties",
+        "meetings: patternProperties that overlap, counts and unevaluatedProperties",
     }
 )
 """A ratchet: of the targets that are here, these are not to become more."""
