@@ -50,7 +50,12 @@ def test_the_values_have_a_maximum_of_bytes() -> None:
 
 def test_automata_of_other_targets_take_few_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that compiles the targets of strangers keeps as many automata as fit, not a number of any size."""
-    caches: list[LruCache[Any, Any]] = [compile_rule._built, compile_rule._regular, trim._measured, token_distance._measured]
+    caches: list[LruCache[Any, Any]] = [
+        compile_rule._built,
+        compile_rule._regular,
+        trim._measured,
+        token_distance._measured,
+    ]
     for cache in caches:
         monkeypatch.setattr(cache, "_max_bytes", 30_000)
         cache.clear()
