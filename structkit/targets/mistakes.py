@@ -103,7 +103,7 @@ def _remedy_of_text(text: str) -> str:
 
 
 def _remedy_of_items(items: list[object]) -> str:
-    if items and all(isinstance(item, type) or isroutine(item) for item in items):
+    if items and all(isinstance(item, type) or isroutine(item) or item is None for item in items):
         names = [str(getattr(item, "__name__", item)) for item in items]
         if len(names) == 1:
             return f"write list[{names[0]}] for a list, or {names[0]} for one"

@@ -109,6 +109,7 @@ class Empty(BaseModel):
             "invalid target [<built-in function sorted>]",
             "list[sorted] for a list, or sorted for one",
         ),
+        ((int, None), "invalid target (", "write int | None for one of them"),
         ([Plain, sorted], "invalid target [", "typing.Union[Plain, sorted] for one of them"),
         (
             [{"type": "string"}],

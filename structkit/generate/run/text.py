@@ -38,22 +38,11 @@ from structkit.vocabulary.control_tokens import to_text
 
 __all__ = ["check_options", "first_text", "write_text"]
 
-_NEEDS_LOGITS = {
-    "temperature",
-    "top_k",
-    "top_p",
-    "min_p",
-    "typical_p",
-    "repetition_penalty",
-    "processors",
-    "seed",
-    "thinking",
-    "assistant_model",
-    "confidence",
-    "min_repair_probability",
-    "abstain",
-}
-"""Options that choose tokens, or read their probabilities."""
+_SAMPLING = {"temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty", "seed", "thinking"}
+"""Options that choose tokens, which a function or a server can have as well."""
+
+_NEEDS_LOGITS = {"processors", "assistant_model", "confidence", "min_repair_probability", "abstain"}
+"""Options that change logits or read probabilities."""
 
 
 def check_options(request: Request) -> None:
@@ -62,14 +51,19 @@ def check_options(request: Request) -> None:
     Raises:
         GenerationError: It cannot.
     """
-    given = request.settings.given & _NEEDS_LOGITS
+    given = request.settings.given & (_SAMPLING | _NEEDS_LOGITS)
     if not request.settings.confidence:
         given -= {"confidence"}
     if given:
         name = min(given)
+        remedy = (
+            "set it where the text is made: in the function, or in options=... of the server's model"
+            if name in _SAMPLING
+            else "give a model such as structkit.load()"
+        )
         raise GenerationError(
             f"{request.model.name} returns text, and {name}=... needs a model that returns logits; leave it out, or "
-            "set it where the text is made: in the function, or in options=... of the server's model"
+            f"{remedy}"
         )
 
 

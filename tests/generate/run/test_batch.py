@@ -120,6 +120,21 @@ def test_stored_results_come_where_their_prompts_are_read(tmp_path: Any) -> None
     assert run(ScriptedModel([]), [0, 1, 2, 3, 4, 5]) == sorted(found)
 
 
+@pytest.mark.parametrize(
+    ("option", "remedy"),
+    [
+        ({"seed": 1}, "set it where the text is made"),
+        ({"abstain": 0.5}, "give a model such as structkit.load()"),
+        ({"confidence": True, "seed": 1}, "give a model such as structkit.load()"),
+    ],
+)
+def test_an_option_that_needs_logits_has_a_remedy(option: dict[str, Any], remedy: str) -> None:
+    with pytest.raises(sk.GenerationError) as raised:
+        sk.generate(sk.from_function(lambda prompt: "3"), "x", int, **option)
+    assert f"{min(option)}=... needs a model that returns logits" in str(raised.value)
+    assert f"leave it out, or {remedy}" in str(raised.value)
+
+
 def test_samples_are_those_of_a_model_with_logits() -> None:
     text = sk.from_function(lambda text: "true", name="f")
     assert sk.generate(text, "a", bool, n=1)[0].value is True
