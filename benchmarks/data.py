@@ -1,4 +1,4 @@
-"""Benchmark data: schemas with instances, and tokenizers, read from given files."""
+"""Benchmark data: prompts, and schemas with instances and tokenizers, read from given files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["Case", "Instance", "read_cases", "read_tokenizer"]
+__all__ = ["PROMPTS", "Case", "Instance", "read_cases", "read_tokenizer"]
+
+PROMPTS = (
+    "Ana Souza, 34, works as a nurse in Porto.",
+    "Tom Miller is 7 and goes to school.",
+    "Maria Silva, 51, is an engineer from Lisbon.",
+    "Three pens at 1.20 and two books at 12.50, please.",
+    "The page is blank after I log in, please help soon!",
+    "Order 4711 goes to John Smith, 12 Main Street, 12345 Springfield.",
+    "Run two copies of the web server on port 8080.",
+    "Hello, I am Luca, I am twenty, and I have two sisters.",
+)
+"""Texts to extract from; most suit one of the schemas of a benchmark, and none suits all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from annotated_types import Len, MaxLen
 from pydantic import BaseModel, Field
 
 import structkit as sk
-from benchmarks.data import read_tokenizer
+from benchmarks.data import PROMPTS, read_tokenizer
 from benchmarks.verdict import CLOCKS, Clock
 from structkit.models.transformers.model import TransformersModel
 
@@ -134,17 +134,6 @@ class Tree(BaseModel):
 
 
 SCHEMAS: tuple[type[BaseModel], ...] = (Person, Ticket, Basket, Order, Deployment, Tree)
-
-PROMPTS = (
-    "Ana Souza, 34, works as a nurse in Porto.",
-    "Tom Miller is 7 and goes to school.",
-    "Maria Silva, 51, is an engineer from Lisbon.",
-    "Three pens at 1.20 and two books at 12.50, please.",
-    "The page is blank after I log in, please help soon!",
-    "Order 4711 goes to John Smith, 12 Main Street, 12345 Springfield.",
-    "Run two copies of the web server on port 8080.",
-    "Hello, I am Luca, I am twenty, and I have two sisters.",
-)
 
 Run = Callable[[Sequence[list[int]], int], int]
 """A function from prompts and the batch size to the generated tokens."""

@@ -32,6 +32,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 import structkit as sk
+from benchmarks import data
 from benchmarks.launch import Server, llama_cpp, transformers_serve, vllm
 from structkit.models.servers.remote import KnownCapabilities
 
@@ -40,14 +41,7 @@ __all__ = ["ARMS", "Run", "main", "table"]
 ARMS = ("constraint", "correction", "both")
 
 PROMPTS = (
-    "Ana Souza, 34, works as a nurse in Porto.",
-    "Tom Miller is 7 and goes to school.",
-    "Maria Silva, 51, is an engineer from Lisbon.",
-    "Three pens at 1.20 and two books at 12.50, please.",
-    "The page is blank after I log in, please help soon!",
-    "Order 4711 goes to John Smith, 12 Main Street, 12345 Springfield.",
-    "Run two copies of the web server on port 8080.",
-    "Hello, I am Luca, I am twenty, and I have two sisters.",
+    *data.PROMPTS,
     'Say "no\\n" to \u4f60\u597d \U0001f600.',
     "The red car is faster than the green one.",
 )
