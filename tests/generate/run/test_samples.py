@@ -46,37 +46,21 @@ def test_one_is_a_list_of_one() -> None:
     assert (only.value, only.confidence["$"].choices is not None) == (True, True)
 
 
-def test_a_prompt_is_read_once_for_all_samples() -> None:
+def test_a_prompt_is_read_once_for_all_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not by random models, which have but one row."""
     pytest.importorskip("transformers", reason="needs transformers")
-    demo = sk.load()
+    from structkit.models.transformers.kv_batch import TransformersBatch
+
+    demo, forward = sk.load(), TransformersBatch._forward
     read: list[int] = []
 
-    class Watched:
-        def __getattr__(self, name: str) -> object:
-            return getattr(demo, name)
+    def noted(batch: TransformersBatch, token_ids: Sequence[Sequence[int]], last: int) -> object:
+        read.append(max(map(len, token_ids)))
+        return forward(batch, token_ids, last)
 
-        def batch(self) -> object:
-            rows = demo.batch()
-            forward = rows._forward
-
-            def noted(
-                cache: object, lengths: object, token_ids: Sequence[Sequence[int]], last: int
-            ) -> object:
-                read.append(max(map(len, token_ids)))
-                return forward(cache, lengths, token_ids, last)
-
-            rows._forward = noted
-            return rows
-
-        def session(self) -> object:
-            return demo.session()
-
-        encode, encode_text, vocabulary = demo.encode, demo.encode_text, demo.vocabulary
-        name, context_length = demo.name, demo.context_length
-
+    monkeypatch.setattr(TransformersBatch, "_forward", noted)
     text = "Ana Souza, 34, works as a nurse in Porto."
-    drawn = sk.generate(Watched(), text, Item, n=40, **DRAWN)
+    drawn = sk.generate(demo, text, Item, n=40, **DRAWN)
     (length,) = [length for length in read if length > 20]
     assert length >= drawn[0].usage.prompt_tokens - 1  # with the forced start of the answer
     assert _ids(drawn[:9]) == _ids(sk.generate_many(demo, [text] * 9, Item, batch_size=4, **DRAWN))

@@ -85,13 +85,11 @@ class Watch:
         self.longest: list[int] = []
         forward = TransformersBatch._forward
 
-        def watched(
-            batch: TransformersBatch, cache: Any, lengths: list[int], ids: Sequence[Sequence[int]], last: int
-        ) -> Any:
+        def watched(batch: TransformersBatch, ids: Sequence[Sequence[int]], last: int) -> Any:
             self.rows.append(len(ids))
             self.longest.append(max(map(len, ids)))
             each()
-            return forward(batch, cache, lengths, ids, last)
+            return forward(batch, ids, last)
 
         monkeypatch.setattr(TransformersBatch, "_forward", watched)
 
