@@ -149,7 +149,8 @@ def test_the_length_of_a_shortest_text_is_bounded() -> None:
     """A text that is too long to be counted is not the same as none."""
     for count, distance, each in product((0, 2), (0, 3, UNREACHABLE - 1, UNREACHABLE), (1, UNREACHABLE)):
         dfa = replace(build_rule(LiteralText("a"), Limits()), min_count=count)
-        found = TrimmedRule(dfa, np.array([distance], np.int32), np.zeros(1, np.int32), each)
+        no_labels = np.empty((0, 1), np.int32)
+        found = TrimmedRule(dfa, np.array([distance], np.int32), np.zeros(1, np.int32), each, no_labels)
         if distance == UNREACHABLE or (count and each == UNREACHABLE):
             assert found.min_length == UNREACHABLE
         else:
