@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import field
+from functools import reduce
 from types import MappingProxyType
 from urllib.parse import unquote, urldefrag, urljoin
 
@@ -36,6 +37,8 @@ _SAME_VALUE = {
 }  # fmt: skip
 _ITEMS = {"additionalItems", "contains", "items", "prefixItems", "unevaluatedItems"}
 
+_MAX_DIGITS = 9
+"""Digits of an index from which on no list is so long."""
 
 _MAX_WRITTEN = 200
 """Characters of the longest pointer that a remedy writes."""
@@ -157,22 +160,15 @@ class References:
         """Follow a JSON pointer (RFC 6901)."""
         schema, steps, base, outside = start.schema, list(start.pointer), start.base, start.parent_base
         for place, raw in enumerate(pointer.split("/")[1:], start=1):
-            step = raw.replace("~1", "/").replace("~0", "~")
-            if isinstance(schema, (dict, Mapping)) and step in schema:
-                schema = schema[step]
-            elif (
-                isinstance(schema, list | tuple)
-                and step.isdecimal()
-                and len(step) < 9
-                and int(step) < len(schema)
-            ):
-                schema = schema[int(step)]
-            else:
+            step = _unescaped(raw)
+            try:
+                schema = _child(schema, step)
+            except LookupError:
                 raise UnresolvedReference(
                     f"{shorten_value(reference)} does not exist: the schema has no {shorten_value(step)} there; "
                     f"{_meant(start.schema, schema, pointer, place)}",
                     place=path.text,
-                )
+                ) from None
             steps.append(step)
             base, outside = self.base(schema, base, path), base
         return ReferenceTarget(tuple(steps), schema, base, outside)
@@ -304,6 +300,24 @@ def subschemas(schema: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], 
             yield from (((keyword, str(index)), item) for index, item in enumerate(inner))
 
 
+def _unescaped(step: str) -> str:
+    """Return the key that a step of a pointer names."""
+    return step.replace("~1", "/").replace("~0", "~")
+
+
+def _child(schema: object, step: str) -> object:
+    """Return the part of a schema at a step of a pointer.
+
+    Raises:
+        LookupError: There is none.
+    """
+    if isinstance(schema, Mapping):
+        return schema[step]
+    if isinstance(schema, list | tuple) and step.isdecimal() and len(step) < _MAX_DIGITS:
+        return schema[int(step)]
+    raise LookupError(step)
+
+
 def _meant(document: object, schema: object, pointer: str, place: int) -> str:
     """Return the remedy for a pointer, one of whose steps does not exist."""
     definitions, keys = (value if isinstance(value, Mapping) else {} for value in (document, schema))
@@ -314,5 +328,9 @@ def _meant(document: object, schema: object, pointer: str, place: int) -> str:
             return f"write '#/{keyword}/{steps[-1]}'"
     close = closest_name(steps[place], (key for key in keys if "/" not in str(key)))
     if close is None or len(pointer) > _MAX_WRITTEN:
+        return "add it, or correct the reference"
+    try:
+        reduce(_child, [close, *map(_unescaped, steps[place + 1 :])], schema)
+    except LookupError:
         return "add it, or correct the reference"
     return f"write '#{'/'.join([*steps[:place], close, *steps[place + 1 :]])}'"

@@ -62,14 +62,17 @@ def test_a_loop_is_looked_for_in_few_subschemas(monkeypatch: pytest.MonkeyPatch)
     [
         ("#/properties/prop", "#/properties/props"),
         ("#/propertys/props", "#/properties/props"),
-        ("#/properties/props/item/prop", "#/properties/props/items/prop"),
+        ("#/properties/props/item/not", "#/properties/props/items/not"),
+        ("#/properties/props/item/anyOf/0", None),
+        ("#/propertys/others", None),
         ("#/definitions/Name", "#/$defs/Name"),
     ],
 )
-def test_the_remedy_corrects_the_step_that_does_not_exist(pointer: str, meant: str) -> None:
-    props = {"type": "array", "items": {"type": "null"}}
+def test_the_remedy_corrects_the_step_that_does_not_exist(pointer: str, meant: str | None) -> None:
+    props = {"type": "array", "items": {"not": {"type": "null"}}}
     schema = {"properties": {"props": props, "a": {"$ref": pointer}}, "$defs": {"Name": True}}
-    with pytest.raises(UnresolvedReference, match=f"write '{re.escape(meant)}'"):
+    remedy = f"write '{meant}'" if meant else "add it, or correct the reference"
+    with pytest.raises(UnresolvedReference, match=re.escape(remedy)):
         read(schema)
 
 
