@@ -214,13 +214,19 @@ class Empty(BaseModel):
             "correct",
         ),
         (
-            Annotated[str, Field(pattern="[a")],
-            "the pattern of str is not valid: unclosed character class",
+            Annotated[str, Field(pattern="a [b")],
+            "the pattern 'a [b', column 3, of str is not valid: unclosed character class",
+            "correct it",
+        ),
+        (
+            Annotated[str, Field(pattern="a\n(")],
+            "the pattern of str is not valid: unclosed group",
             "correct it",
         ),
         (
             Annotated[str, Field(pattern=r"^(?=.*\d)\w{8}$")],
-            "the pattern of str is not valid: look-around, including look-ahead and look-behind, is not supported",
+            r"the pattern '^(?=.*\\d)\\w{8}$', column 2, of str is not valid: look-around, including look-ahead and "
+            "look-behind, is not supported",
             "write re.compile(pattern)",
         ),
         (

@@ -16,7 +16,7 @@ from types import MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
 from structkit.error_notes import SURROGATE_REMEDY, safe_str
-from structkit.schema.ir.json_values import repr_of
+from structkit.schema.ir.json_values import repr_of, shorten_repr
 from structkit.schema.ir.keywords import UNSUPPORTED
 from structkit.schema.python.temporal import JsonObject, format_schema, unsupported
 
@@ -51,6 +51,9 @@ NO_JSON = "has no JSON form"
 
 JSON_SIDE = ("schema", "json_schema", "lax_schema")
 """Keys of the inner schema that a wrapper uses for JSON."""
+
+_FAULT = re.compile(r"regex parse error:\n(?: {4}(.+)\n {4}( *)\^)?[^\0]*?\nerror: (.*)")
+"""An error of pydantic's engine: the pattern, if it is one line, the characters before its fault, and the fault."""
 
 
 def inner_schema(schema: Core) -> Core | None:
@@ -372,16 +375,15 @@ def describe_error(target: object, error: Exception, undefined: str | None = Non
         )
     constraint = re.match(r'Error building "[\w-]+" validator: (?:\w+: )?(.*)', message)
     if constraint is not None:
-        if (fault := re.match("regex parse error: .* error: (.*)", constraint[1])) is not None:
-            meant = "write re.compile(pattern)" if "not supported" in fault[1] else "correct it"
-            return f"the pattern of {name} is not valid: {fault[1]}; {meant}"
+        if (fault := _FAULT.search(safe_str(error))) is not None:
+            shown = f" {shorten_repr(repr(fault[1]))}, column {len(fault[2]) + 1}," if fault[1] else ""
+            meant = "write re.compile(pattern)" if "not supported" in fault[3] else "correct it"
+            return f"the pattern{shown} of {name} is not valid: {fault[3]}; {meant}"
         if "exceeds size limit" in constraint[1]:
             return f"the pattern of {name} is too large for pydantic: {constraint[1]}; write smaller counts"
         if "error extracting str" in constraint[1]:
-            return (
-                f"a Literal or Enum value of {name} contains a lone surrogate, which UTF-8 cannot encode; "
-                f"{SURROGATE_REMEDY}"
-            )
+            what = "contains a lone surrogate, which UTF-8 cannot encode"
+            return f"a Literal or Enum value of {name} {what}; {SURROGATE_REMEDY}"
         return f"a constraint of {name} is not valid: {constraint[1]}; correct it"
     tag = re.match(r"Model '(.+)' needs a discriminator field for key '(.+)'", message)
     if tag is not None:
