@@ -412,7 +412,7 @@ def expected(need: dict[bytes, int], vocabulary: sk.Vocabulary, prefix: bytes, b
 
 def compiled(case: Case, vocabulary: sk.Vocabulary, need: dict[bytes, int]) -> sk.Cursor:
     if need[b""] == FAR:
-        with pytest.raises(sk.VocabularyError, match="no sequence of tokens (was found that )?spells"):
+        with pytest.raises(sk.VocabularyError, match=r"no sequence of tokens (was found that )?spells"):
             sk.compile(case.target, vocabulary, cache=False)
         pytest.skip("this vocabulary cannot spell any member")
     return sk.compile(case.target, vocabulary, cache=False).cursor()
