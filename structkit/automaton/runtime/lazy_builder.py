@@ -142,6 +142,9 @@ class LazyBuilder:
             ]
         except (LimitExceeded, RecursionError) as error:
             raise self.placed(error, key) from None
+        return self._add(rule, found, callees)
+
+    def _add(self, rule: int, found: TrimmedRule, callees: list[int]) -> Tables:
         self.built[rule] = found
         self.tables = self._growing.add(rule, found.dfa, callees, len(self.keys))
         return self.tables
@@ -153,9 +156,11 @@ class LazyBuilder:
         """
         for key in self.built[rule].dfa.rules_called[:_MAX_KNOWN]:
             node = self._lowered.get(key) if isinstance(key, str) else None
-            dfa = None if node is None else known_dfa(node, self.limits)
+            if node is None or (number := self.number(key)) in self.built:
+                continue
+            dfa = known_dfa(node, self.limits)
             if dfa is not None and not dfa.callees and dfa.targets.size <= _MAX_KNOWN_TRANSITIONS:
-                self.build(self.number(key))
+                self._add(number, trim_rule(dfa), [])
 
     def _dfa_of(self, key: RuleKey) -> Dfa:
         """Return the automaton of a rule, with the callees' own names; that of a format may be stored."""
