@@ -116,6 +116,7 @@ class Automaton:
             for rule in missing:
                 self.builder.build(rule)
                 self.builder.build_known_callees(rule)
+                self.builder.build_beside(rule)
             if missing:
                 self._publish(self.builder.tables)
 

@@ -86,6 +86,20 @@ def test_a_lazy_rule_is_built_when_it_is_called() -> None:
     assert Reader(automaton.build_all()).accepts(b"(x)")
 
 
+def test_small_rules_that_are_called_behind_an_entered_rule_are_built_with_it() -> None:
+    names = ["before", "entered", "behind", "large", "last"]
+    rules: dict[str, Node] = {name: LiteralText(name) for name in names}
+    rules["large"] = Choice(tuple(LiteralText(f"x{number}") for number in range(100)))
+    caller = Seq(tuple(part for name in names for part in (LiteralText(","), RuleRef(name))))
+    rules["caller"] = caller
+    automaton = link(Rules(RuleRef("caller"), rules, lazy=frozenset(rules)))
+    builder = automaton.builder
+    automaton.start_state(builder.number("caller"))
+    assert [builder.keys[rule] for rule in automaton.built] == [None, "caller"]
+    automaton.start_state(builder.number("entered"))
+    assert [builder.keys[rule] for rule in automaton.built[2:]] == ["entered", "behind", "last"]
+
+
 def test_an_eager_rule_is_built_even_if_only_a_lazy_rule_calls_it() -> None:
     large = Repeat(Seq((Repeat(LETTERS), LiteralText("a"), Repeat(LETTERS, 18, 18))))
     rules = Rules(
