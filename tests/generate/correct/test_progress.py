@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import structkit as sk
-from structkit.generate.correct.bounds import Progress, repeats
+from structkit.generate.correct.bounds import _REMEDIES, Progress, message_of, repeats
 from structkit.generate.output.trace import Draft
 from structkit.testing import byte_vocabulary
 
@@ -61,3 +63,48 @@ def test_replies_repeat_if_the_last_four_are_equal() -> None:
         equal = (count >= 4 and other != "last") or drafts[-4:] == [_draft(end, reply)] * 4
         expected = equal and (end != "ended" or (idle >= 4 and reply == long))
         assert repeats(drafts, idle) == expected, (end, reply, count, idle, other)
+
+
+def test_the_message_of_a_bound_has_the_ends_of_the_texts() -> None:
+    model = SimpleNamespace(name="m", max_calls=7)
+    settings = SimpleNamespace(max_corrections=3, timeout=2.5)
+    request: Any = SimpleNamespace(model=model, settings=settings)
+    limits: dict[Any, str] = {
+        "max_corrections": "within max_corrections=3",
+        "max_calls": "within max_calls=7",
+        "timeout": "within timeout=2.5",
+        "repeats": "and gave the same reply 4 times",
+        "idle": "in 32 replies that brought its end no nearer",
+    }
+    refused, empty = replace(_draft("refused"), refused="r" * 61), _draft("empty", reply="")
+    for bound, limit in limits.items():
+        start = f"m did not complete the value {limit}: the accepted text ends in "
+        for drafts, found, remedy in (
+            ([], "", bound),
+            ([refused, _draft("ended")], "", bound),
+            ([empty, refused], f", where the model wrote {'r' * 60!r}", bound),
+            (
+                [refused, empty],
+                ", and the last reply is empty, as with a full context",
+                "empty" if bound == "repeats" else bound,
+            ),
+        ):
+            for text, shown in ((b"", ""), (b"a" * 61, "a" * 60), (b"caf\xc3", "caf\ufffd")):
+                assert (
+                    message_of(bound, request, text, drafts)
+                    == f"{start}{shown!r}{found}; {_REMEDIES[remedy]}"
+                )
+
+
+def test_a_reply_of_16_bytes_may_be_one_token() -> None:
+    cursor = sk.compile(str, byte_vocabulary()).cursor()
+    for accepted in ("a" * 16, "é" * 8, "a" * 17, "é" * 8 + "a"):
+        progress, is_long = Progress(cursor), len(accepted.encode()) > 16
+        progress.count(_draft("timeout", accepted), 0, cursor)
+        progress.count(_draft("ended", accepted, reply="other"), 0, cursor)
+        assert _counts(progress) == (0, int(is_long), 0)
+        progress.count(_draft("timeout", accepted), 0, cursor)
+        assert progress.hanging_replies == (not is_long)
+        progress.count(_draft("ended", accepted, reply="x"), 0, cursor)
+        progress.count(_draft("ended", accepted, reply="x"), 0, cursor)
+        assert progress.idle_replies == (3 if is_long else 1)

@@ -309,6 +309,9 @@ def test_a_response_repeats_its_fields() -> None:
 def test_fields_with_one_value_refuse_the_others() -> None:
     for name, value in (("store", False), ("length_penalty", 1), ("length_penalty", 1.0), ("bad_words", [])):
         assert all(read(**{name: value}).model == "m" for read in READERS.values())
+    assert chat(echo=False, add_special_tokens=False, chat_template_kwargs={"thinking": False}).model == "m"
+    assert chat(chat_template_kwargs={"enable_thinking": False}).model == "m"
+    assert text(add_special_tokens=True, suffix="").model == response(background=False, min_tokens=0).model
     for name, value, remedy in (
         ("store", 0, "leave it out, or give false"),
         ("skip_special_tokens", False, "leave it out: an answer has no special tokens"),
