@@ -404,7 +404,7 @@ class RunBudget:
             tokens = len(encode(shown))
             if tokens <= max_tokens:
                 return shown
-        return kept or "..."
+        return kept or ("..." if text else "")
 
 
 def min_limit(one: N | None, other: N | None) -> N | None:

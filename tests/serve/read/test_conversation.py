@@ -323,3 +323,24 @@ def test_without_tools_only_calls_need_an_agent(is_flat: bool) -> None:
 def test_faults_of_tools(tools: list[dict[str, Any]], fault: str) -> None:
     with pytest.raises(ApiError, match=f"^{fault}"):
         _tools({"tools": tools}, is_flat=False)
+
+
+def test_calls_may_end_a_response_and_their_text_is_before_them() -> None:
+    call = {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}
+    for text in ("", "so"):
+        said = [{"role": "assistant", "content": text}] if text else []
+        found = _conversation(Fields({"input": [*said, call]}))
+        assert found.has_calls
+        output = Fields({"call_id": "a", "output": "x"})
+        found.add_output(output, "call_id", "output", ())
+        part = CallPart(id="call_1", name="f", arguments="{}")
+        last = (Calls(calls=(part,), text=text), Output(id="call_1", name="f", content="x"))
+        assert found.finish() == ("", last)
+
+
+@pytest.mark.parametrize("kind", ["message", "function_call", "function_call_output"])
+def test_items_have_no_unknown_fields(kind: str) -> None:
+    call = {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}
+    before = [call] if kind.endswith("output") else []
+    with pytest.raises(ApiError, match=r"^unknown field 'xx'; leave it out: the fields are type, "):
+        _conversation(Fields({"input": [*before, {"type": kind, "xx": 1}]}))

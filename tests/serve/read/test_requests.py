@@ -367,3 +367,49 @@ def test_the_end_is_forbidden_in_the_first_tokens() -> None:
             ends = [*vocabulary.eos_token_ids] if written < count else []
             assert np.flatnonzero(np.isneginf(row)).tolist() == ends
         assert not MinTokens(count).begin(vocabulary)([1], np.zeros(5, np.float32)).any()
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_each_endpoint_refuses_unknown_fields_and_other_types(kind: str) -> None:
+    read = READERS[kind]
+    for name, remedy in (
+        ("temprature", "write temperature"),
+        ("bad", "leave it out: the fields are model, "),
+    ):
+        with pytest.raises(ApiError, match=f"^unknown field '{name}'; {remedy}"):
+            read(**{name: 1})
+    for fields, fault in (
+        ({"user": 1}, "user must be a string"),
+        ({"stream": 1}, "stream must be a boolean"),
+    ):
+        with pytest.raises(ApiError, match=f"^{fault}$"):
+            read(**fields)
+    limit = {"chat": "max_completion_tokens", "text": "logprobs", "response": "max_output_tokens"}[kind]
+    assert read(**{limit: 1}).kind == kind
+    with pytest.raises(ApiError, match=f"^{limit} must be from {0 if kind == 'text' else 1} to "):
+        read(**{limit: -1 if kind == "text" else 0})
+
+
+def test_the_least_of_a_number_and_the_most_of_a_prompt() -> None:
+    for read in (chat, text):
+        with pytest.raises(ApiError, match="^n must be from 1 to 6$"):
+            read(n=0)
+        with pytest.raises(ApiError, match=r"^min_tokens is not supported with structured_outputs\.regex; "):
+            read(min_tokens=1, **REGEX)
+    with pytest.raises(ApiError, match="^prediction must be an object$"):
+        chat(prediction=1)
+    with pytest.raises(ApiError, match=r"^prompt must have at most 1,048,576 items$"):
+        text(prompt=[0] * (2**20 + 1))
+
+
+def test_the_smallest_numbers_with_an_effect() -> None:
+    for name, value in (("top_k", 1), ("repetition_penalty", 2), ("min_p", 1), ("top_p", 0.5)):
+        assert read_options(Fields({name: value}), CONFIG, None)[name] == value
+    assert not chat(stream=True, stream_options={}).sends_usage
+
+
+def test_a_prompt_of_one_text_is_read() -> None:
+    assert text(prompt="hi").prompts == ("hi",)
+    assert response(input="hi").prompts == chat().prompts == ([USER],)
+    tool = response(tools=[{"type": "function", "name": "f"}]).tools
+    assert tool is not None and [each.name for each in tool.tools] == ["f"]
