@@ -392,11 +392,11 @@ def test_each_endpoint_refuses_unknown_fields_and_other_types(kind: str) -> None
 
 def test_the_least_of_a_number_and_the_most_of_a_prompt() -> None:
     for read in (chat, text):
-        with pytest.raises(ApiError, match="^n must be from 1 to 6$"):
+        with pytest.raises(ApiError, match=r"^n must be from 1 to 6$"):
             read(n=0)
         with pytest.raises(ApiError, match=r"^min_tokens is not supported with structured_outputs\.regex; "):
             read(min_tokens=1, **REGEX)
-    with pytest.raises(ApiError, match="^prediction must be an object$"):
+    with pytest.raises(ApiError, match=r"^prediction must be an object$"):
         chat(prediction=1)
     with pytest.raises(ApiError, match=r"^prompt must have at most 1,048,576 items$"):
         text(prompt=[0] * (2**20 + 1))
