@@ -224,3 +224,31 @@ def test_a_part_of_the_prompt_is_kept_if_tokens_cannot_spell_the_rest() -> None:
     assert count_healed_tokens(cursor.guide, [5, 2, 3]) == 0
     assert count_healed_tokens(cursor.guide, [5, 7, 1, 3]) == 2, "a token beyond the vocabulary has no text"
     assert count_healed_tokens(cursor.guide, [5, 1, 7]) == 0
+
+
+@pytest.mark.parametrize("before", ["[", " [", '["', '["a'])
+@pytest.mark.parametrize("budget", [None, 3, 5, 8, 20])
+def test_a_token_across_the_end_of_the_prompt_repeats_no_item(before: str, budget: int | None) -> None:
+    """The prompt ends in what the value starts with, and a token has both, and items that must differ."""
+    items = [b'["a", "a"]', b'["a", "b"]', b'["a", "b', b'["a", "a', b'["b", ', b'["a"]', b"[[", b"[]", b"["]
+    texts = [bytes([each]) for each in b'[]ab", '] + [before.encode() + text for text in items]
+    vocabulary = sk.Vocabulary([*dict.fromkeys(texts)], eos_token_ids=[99])
+    target = {"type": "array", "items": {"enum": ["a", "b"]}, "uniqueItems": True}
+    guide = sk.compile(target, vocabulary, cache=False)
+    cursor = HealedCursor(guide, before.encode())
+    found = allowed_tokens(cursor, budget)
+    expected = set[int]()
+    for token, text in enumerate(vocabulary.tokens):
+        plain = guide.cursor()
+        if text and before.encode().startswith(text):
+            expected.add(token)
+        elif text.startswith(before.encode()):
+            try:
+                for byte in text[len(before.encode()) :]:
+                    plain.advance(vocabulary.tokens.index(bytes([byte])))
+            except sk.TokenRejected:
+                continue
+            if budget is None or plain.min_tokens_to_end() + 1 <= budget:
+                expected.add(token)
+    # A small budget counts a margin for each item.
+    assert found <= expected and (found == expected or budget in (3, 5))
