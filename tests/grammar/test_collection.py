@@ -6,6 +6,7 @@ import gc
 import threading
 import weakref
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -103,3 +104,28 @@ def test_many_objects_become_old_and_their_garbage_is_collected(
     # Each collection starts and stops; the youngest objects alone are never traversed, and all objects seldom.
     assert collections == ([1] * 16 if frozen else [2] * 2)
     assert [each() is None for each in garbage] == ([True] * 8 if frozen else [True] * 5 + [False] * 3)
+
+
+@pytest.mark.parametrize("frozen", [0, 5])
+@pytest.mark.parametrize("untraversed", [0, 10, 11, 12])
+def test_objects_become_old_and_a_bound_of_them_is_traversed(
+    monkeypatch: pytest.MonkeyPatch, frozen: int, untraversed: int
+) -> None:
+    """What a caller has frozen stays frozen."""
+    calls: list[object] = []
+    collector = SimpleNamespace(
+        get_freeze_count=lambda: frozen,
+        collect=lambda *generation: calls.append(("collect", *generation)),
+        freeze=lambda: calls.append("freeze"),
+        unfreeze=lambda: calls.append("unfreeze"),
+    )
+    monkeypatch.setattr(collection, "gc", collector)
+    monkeypatch.setattr(collection, "_untraversed", [untraversed])
+    monkeypatch.setattr(collection, "_MAX_UNTRAVERSED", 21)
+    collection._make_old(10)
+    if frozen:
+        assert (calls, collection._untraversed) == ([("collect", 1)], [untraversed])
+    elif untraversed == 12:
+        assert (calls, collection._untraversed) == ([("collect",)], [0])
+    else:
+        assert (calls, collection._untraversed) == (["freeze", "unfreeze"], [untraversed + 10])

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import structkit as sk
+from structkit.agent.tools.approval import is_approval_required
+from structkit.agent.tools.toolset import _either_approval
 from structkit.testing import ScriptedModel
 from tests.calls import call
 
@@ -152,3 +156,21 @@ def test_other_ways_to_use_a_toolset_have_a_remedy(
     assert DATABASE.tools[0] in DATABASE
     with pytest.raises(error, match=re.escape(message)):
         use(DATABASE)
+
+
+def test_a_toolset_is_shown_by_the_names_of_its_tools() -> None:
+    assert repr(DATABASE) == "<Toolset: read, drop>" and len(DATABASE) == 2
+    assert repr(sk.Toolset([])) == "<Toolset: no tools>"
+
+
+@pytest.mark.parametrize("one", [True, False, "some"])
+@pytest.mark.parametrize("other", [True, False, "others"])
+def test_approval_is_required_if_either_says_so(one: Any, other: Any) -> None:
+    """Requirements are constants, or functions of the call."""
+    named = {"some": lambda call: call.name == "read", "others": lambda call: len(call.arguments) == 1}
+    both = [named.get(each, each) for each in (one, other)]
+    found = _either_approval(*both)
+    for name, arguments in (("read", {}), ("read", {"a": 1}), ("drop", {}), ("drop", {"a": 1})):
+        call: Any = SimpleNamespace(name=name, arguments=arguments)
+        expected = any(each(call) if callable(each) else each for each in both)
+        assert is_approval_required(found, call) == expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from pydantic import BaseModel
 
 import structkit as sk
 from structkit.errors import ModelError
+from structkit.models.hosted.parts import ReplyPart
+from structkit.models.hosted.responses import read_response_event
 from tests.models.hosted.services import KINDS, Kind
 from tests.models.servers.fake import Say, Wire, error, serve
 
@@ -154,3 +157,21 @@ def test_connect_names_the_remedy() -> None:
         model = sk.connect(server.url, model="demo")
         with pytest.raises(ModelError, match=r"pass an openai\.OpenAI\(\) to structkit\.from_openai"):
             sk.extract(model, "Ana, 34", Person)
+
+
+def test_only_the_maximum_of_tokens_ends_a_reply_as_full() -> None:
+    def read(kind: str, **more: object) -> ReplyPart:
+        return read_response_event(SimpleNamespace(type=kind, **more))
+
+    for reason in ("max_output_tokens", "content_filter", None):
+        details = SimpleNamespace(reason=reason)
+        part = read("response.incomplete", response=SimpleNamespace(incomplete_details=details))
+        assert part.is_full == (reason == "max_output_tokens")
+    item = SimpleNamespace(type="function_call")
+    for part in (
+        read("response.output_text.delta", delta="a"),
+        read("response.refusal.delta", delta="a"),
+        read("response.output_item.added", item=item),
+        read("response.created"),
+    ):
+        assert not part.is_full and part.tokens == ()
