@@ -120,3 +120,41 @@ def test_alternatives_whose_values_overlap_are_told_apart(count: int) -> None:
     schema = {"type": "object", "properties": {"options": True}, "oneOf": alternatives}
     document = read(schema, oracle=AutomatonOracle(python=False))
     assert document.narrowed == ()
+
+
+@pytest.mark.parametrize("position", [0, 1])
+def test_alternatives_that_contain_themselves_are_compared_to_a_depth(position: int) -> None:
+    """Each step into a definition, an alternative or a value counts."""
+    definitions = Definitions()
+    for name in ("one", "two"):
+        child = Property("child", Ref(name), required=False)
+        some: list[Schema] = [Const("1"), Object((child,))]
+        other = Const("2") if name == "one" else Const("3")
+        some.insert(position, Object((Property("k", other),)))
+        definitions.reference(name, name, lambda some=some: Union(tuple(some)))  # type: ignore[misc]
+    intersector = Intersector(definitions, Limits(), UNDECIDED)
+    assert not covers(Ref("one"), Ref("two"), intersector, SchemaPath())
+    nested: list[Schema] = [Object((SOME,))]
+    for _ in range(5):
+        nested.append(Object((Property("n", nested[-1]),)))
+    inner: Schema = Object((ONE,))
+    for depth, outer in enumerate(nested):
+        assert covers(outer, inner, intersector, SchemaPath()) == (depth < 3)
+        inner = Object((Property("n", inner),))
+
+
+@pytest.mark.parametrize("count", [0, 8, 9, 18, 19])
+def test_pairs_of_values_are_charged(count: int) -> None:
+    """One for each object, and one more for each ten keys."""
+    charged: list[float] = []
+
+    class Charging(Intersector):
+        def charge(self, nodes: float, path: SchemaPath) -> None:
+            charged.append(nodes)
+
+    names = [f"k{number}" for number in range(count)]
+    less = [Property(name, Const("1"), required=False) for name in names]
+    more = [Property(name, SOME.value, required=False) for name in names]
+    intersector = Charging(Definitions(), Limits(), UNDECIDED)
+    assert covers(Object((*more, MAYBE)), Object((*less, ONE_MORE)), intersector, SchemaPath())
+    assert charged == [1 + (count + 1) // 10]
