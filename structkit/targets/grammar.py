@@ -215,6 +215,8 @@ class Grammar(TextTarget[T_co]):
         _check_values(syntax, value, uses_lark=bool(value == "tree" or transformer or holes), postlex=postlex)
         _check_transformer(transformer)
         check_type("start", start, (str, type(None)), "the name of one rule, or None")
+        if isinstance(import_paths, (str, os.PathLike)):
+            raise TypeError(f"import_paths must be a list of folders; write [{import_paths!r}]")
         check_type("g_regex_flags", g_regex_flags, Integral, "flags of re, such as re.IGNORECASE")
         _check_holes(holes)
         path = _path(text)
@@ -389,7 +391,10 @@ def _check_holes(holes: Mapping[str, object]) -> None:
     check_type("holes", holes, Mapping, "a dict of rules and their types")
     for rule in holes:
         if not (str(rule).isidentifier() and str(rule).islower()):
-            raise ValueError(f"the name of a hole is that of a rule, in lower case, not {rule!r:.60}")
+            raise ValueError(
+                f"the name of a hole is that of a rule, in lower case, not {rule!r:.60}; write another one here and in "
+                "the grammar"
+            )
         if rule.startswith("_"):
             raise ValueError(f"Lark's trees have no rules that begin with `_`; rename the hole {rule!r:.60}")
 

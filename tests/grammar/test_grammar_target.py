@@ -211,6 +211,11 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         ('start = "a"', 1, 7, "(?s)Unexpected input.*`name: ...`"),
         ('start: "a" ;', 1, 12, "remove the `;`"),
         ('start: <b>\nb: "b"', 1, 8, "without `<` and `>`"),
+        ("start <- a / b", 1, 7, "(?s)Unexpected input.*`name: ...`"),
+        ('start "a"', 1, 7, "(?s)missing colon.*`name: ...`"),
+        ("start: NAME", 1, 8, "(?s)write CNAME, and import it: `%import common.CNAME`"),
+        ("start: NAME\n%import common.CNAME", 1, 8, "(?s)write CNAME$"),
+        ('start: "a" _DEDENT', 1, 12, "(?s)declare it for the postlex: `%declare _DEDENT`"),
         ("start: 'a'", 1, 8, "double quotation marks"),
         ("start: [a-z]+", 1, 10, "as a pattern"),
         ("start: a-b", 1, 9, "`_` in place of `-`"),
@@ -246,6 +251,17 @@ def test_errors_have_a_place(text: str, line: int, column: int, message: str) ->
     with pytest.raises(sk.GrammarError, match=message) as caught:
         sk.Grammar(text)
     assert (caught.value.line, caught.value.column) == (line, column)
+
+
+def test_slips_in_arguments() -> None:
+    with pytest.raises(
+        sk.GrammarError, match="(?s)a terminal is none; write start: A, and leave out start='A'"
+    ):
+        sk.Grammar('A: "a"', start="A")
+    with pytest.raises(TypeError, match=r"a list of folders; write \['grammars'\]"):
+        sk.Grammar("start: A\n%import x.A", import_paths="grammars")
+    with pytest.raises(ValueError, match="in lower case, not 'N'; write another one"):
+        sk.Grammar('start: "a" N', holes={"N": int})
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,10 @@ def test_other_postlexers_are_refused(postlex: object, error: type[Exception], m
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('start: "a" _INDENT\n%declare _INDENT _DEDENT', "the terminal _NL of the postlex is not defined"),
+        (
+            'start: "a" _INDENT\n%declare _INDENT _DEDENT',
+            "(?s)the terminal _NL of the postlex is not defined.*define it",
+        ),
         (
             'start: "a" _NL [_INDENT "b" _DEDENT]\n_NL: /\\n/\n%declare _INDENT _DEDENT',
             "cannot end with 1 blanks behind a line break",

@@ -124,6 +124,7 @@ def test_patterns(pattern: str, text: str) -> None:
         ("start ::= ('a';", 1, 11, r"`\(` is not closed"),
         ("start ::= ('a'];", 1, 15, "unexpected ']'"),
         ("start ::= 'a');", 1, 14, r"unexpected '\)'"),
+        ("start ::= x\nx ::= 'a';", 2, 3, "(?s)unexpected ':'.*end the rule before this one with `;`"),
         ("start ::= 'a", 1, 11, "closing `'` is missing"),
         ('start ::= #e"a', 1, 11, 'closing `"` is missing'),
         ("start ::= # 'a';", 1, 11, "unexpected '#'"),

@@ -121,7 +121,7 @@ _NOTATIONS = [
         ("", "'", 'write texts in double quotation marks, "..."'),
         (r"\[\^?[^\]\s]*$", r"[-^\\]|\S*\]", "write a class of characters as a pattern, such as /[a-z]/"),
         (r"\w$", r"-\w", "write `_` in place of `-` in a name"),
-        (r"^\s*\w+\s*$", r":?=|->|→", "write a rule as `name: ...`"),
+        (r"^\s*\w+\s*$", r":?=|<?-|→", "write a rule as `name: ...`"),
         ("", ";", "remove the `;`; a rule ends with its line"),
         ("", "<", "write the name of a rule without `<` and `>`"),
         ("", "", "close a quotation mark or a pattern before it, or write this in quotation marks"),
@@ -198,6 +198,8 @@ class GrammarErrors:
             )
         names = [name for name in self._names() if not name.isupper()]
         remedy = f"pass start={names[0]!r}, or write {start}: {names[0]}" if names else f"write {start}: ..."
+        if start.isupper():
+            remedy = f"a terminal is none; write start: {start}, and leave out start={start!r}"
         return self._in(f"the grammar has no rule `{start}`, where texts start; {remedy}", 0)
 
     def _names(self) -> list[str]:
@@ -296,9 +298,13 @@ class GrammarErrors:
         imported = re.search(_IMPORTED.format(undefined), self.text, re.MULTILINE)
         if imported is None and undefined in _COMMON:
             return f"import it: `%import common.{undefined}`"
+        if re.fullmatch("_*(IN|DE)DENT", undefined):
+            return f"declare it for the postlex: `%declare {undefined}`"
         if imported is not None and not close:
             module = next(filter(None, imported.groups()))
             return f"the grammar {module} does not define what is imported; import another name"
+        if close and close[0] in _COMMON and not re.search(rf"(?<!\w){close[0]}(?!\w)", self.text):
+            return f"write {close[0]}, and import it: `%import common.{close[0]}`"
         return f"write {close[0]}" if close else "define it"
 
     def _of_reading(self, error: Exception, message: str) -> GrammarError | None:
@@ -341,6 +347,8 @@ class GrammarErrors:
             message = f"Unexpected `{found[2]}`; remove it, or complete what stands before it"
         elif message == "Expecting rule or terminal definition":
             message = f"{message}; write a rule as `start: ...`, and a pattern alone as structkit.Regex"
+        elif message.endswith("(missing colon)"):
+            message = f"{message}; write a rule as `name: ...`"
         elif message == "Misplaced operator":
             message = f"{message}; write what it repeats before it, or an inner repetition in parentheses"
         elif message == "Alias expects lowercase name":

@@ -79,7 +79,11 @@ def indenter_fault(indenting: Indenting, terminals: Mapping[str, Terminal]) -> t
     """Return why a grammar does not fit an indenter, and the terminal that does not; `None` if it fits."""
     newline = indenting.newline
     if newline not in terminals:
-        return f"the terminal {newline} of the postlex is not defined", newline
+        return (
+            f"the terminal {newline} of the postlex is not defined; define it, or let NL_type name the terminal of "
+            "line breaks",
+            newline,
+        )
     for name in (indenting.indent, indenting.dedent):
         if name in terminals:
             return (
@@ -87,7 +91,10 @@ def indenter_fault(indenting: Indenting, terminals: Mapping[str, Terminal]) -> t
                 name,
             )
     if newline in (*indenting.opening, *indenting.closing):
-        return f"the terminal {newline} of the postlex is both a line break and a bracket", newline
+        return (
+            f"the terminal {newline} of the postlex is both a line break and a bracket; give them two terminals",
+            newline,
+        )
     columns = line_columns(terminals[newline].node, indenting.tab_length)
     missing = next((column for column in range(MAX_INDENT + 1) if column not in columns), None)
     if missing is None:

@@ -154,7 +154,9 @@ class _Reader:
         elif first == "!":
             self.source.fail("KBNF has no `any!` and `except!` since version 0.5; write #ex'...'", self.at)
         else:
-            self.source.fail(f"unexpected {self.source.shown(self.at)}; remove it, or quote it", self.at)
+            is_rule = self.text.startswith("::=", self.at)
+            remedy = "end the rule before this one with `;`" if is_rule else "remove it, or quote it"
+            self.source.fail(f"unexpected {self.source.shown(self.at)}; {remedy}", self.at)
 
     def quoted(self, quote: str, place: int) -> str:
         letters = []
