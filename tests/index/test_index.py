@@ -94,16 +94,64 @@ def test_rows_of_states_with_labels_equal_their_general_walk(lexer: str) -> None
                 _assert_equal(after, index.row_within_budget(nodes, frame, _LARGE, 0, None))
 
 
-def test_the_bound_of_a_frame_to_return_to_is_the_longest_behind_a_label() -> None:
-    automaton = link(read_target(Grammar(_LABELLED, parser="lalr", lexer="basic")).rules())
-    index, looked = Index(automaton, V), 0
-    for frame in _reached(automaton, "b0(ab)"):
+_UNEQUAL = r"""
+start: expr
+expr: NAME | "(" expr ")" | expr NAME "==" NUMBER | "ab" expr "0000"
+NAME: /[^\W\d]\w*/
+NUMBER: /\d+(\.\d*)?/
+%ignore /[ "]+/
+"""
+
+
+@pytest.mark.parametrize("lexer", ["basic", "contextual"])
+@pytest.mark.parametrize(("grammar", "texts"), [(_LABELLED, ["b0(ab)"]), (_UNEQUAL, ["ab b 00", "(ab a"])])
+def test_the_bound_of_a_frame_to_return_to_is_the_longest_behind_a_label(
+    grammar: str, texts: list[str], lexer: str
+) -> None:
+    automaton = link(read_target(Grammar(grammar, parser="lalr", lexer=lexer)).rules())
+    index, looked, unequal = Index(automaton, V), 0, 0
+    for frame in dict.fromkeys(frame for text in texts for frame in _reached(automaton, text)):
         for below in return_frames(frame):
             labels = automaton.return_labels(below.state)
             behind = [index.upper_bound(automaton.labelled_return(below, label)) for label in labels]
             looked += len(behind) > 1
+            unequal += len(set(behind)) > 1
             assert not behind or index.upper_bound(below) == max(behind)
-    assert looked
+    assert looked and (unequal or grammar == _LABELLED)
+
+
+@pytest.mark.parametrize("lexer", ["basic", "contextual"])
+def test_the_bound_with_labels_is_that_of_its_definition(lexer: str) -> None:
+    """The shortest way over any end of a rule to what must follow there; behind a call, its longest way."""
+    automaton = link(read_target(Grammar(_UNEQUAL, parser="lalr", lexer=lexer)).rules())
+    automaton.build_all()
+    index = Index(automaton, V)
+    index.make_exact()
+    ends = index.token_distances[2:]
+
+    def below(frame: Frame, label: int) -> int:
+        return min(
+            (bound(automaton.labelled_return(each, label)) for each in return_frames(frame)), default=0
+        )
+
+    def bound(top: Frame | FrameSet | None) -> int:
+        if not isinstance(top, Frame):
+            return 0 if top is None else min(map(bound, top.frames))
+        reached = [
+            (label, int(end[top.state])) for label, end in enumerate(ends) if end[top.state] < UNREACHABLE
+        ]
+        returns = automaton.return_labels(top.state)
+        if reached:
+            return min(tokens + below(top, label) for label, tokens in reached)
+        if returns:
+            return max(bound(automaton.labelled_return(top, label)) for label in returns)
+        rest = min(map(bound, return_frames(top)), default=0)
+        return int(index.token_distances[0][top.state]) + rest
+
+    frames = [frame for text in ("ab b 00", "((ab a)a", "b0==0") for frame in _reached(automaton, text)]
+    tops = [None, FrameSet(tuple(dict.fromkeys(frames[:3]))), *frames, *(each.below for each in frames)]
+    assert [index.upper_bound(top) for top in tops] == [min(bound(top), UNREACHABLE) for top in tops]
+    assert len({*map(bound, tops)}) > 3
 
 
 def _assert_equal(row: Row, walked: Row) -> None:
