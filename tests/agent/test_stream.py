@@ -244,3 +244,18 @@ def test_a_cancelled_async_run_frees_the_model() -> None:
 
     for seconds in (0.0, 0.01, 0.1):
         assert isinstance(asyncio.run(main(seconds)), sk.AgentResult)
+
+
+def echo(a: str) -> str:
+    return a
+
+
+@pytest.mark.parametrize("allow_text", [True, False])
+def test_no_event_adds_an_empty_text(allow_text: bool) -> None:
+    said = "I look." + "\n\n" if allow_text else ""
+    model = ScriptedModel([said + call("echo", a="é"), call("echo", a=""), "[1, 22]"])
+    agent = sk.Agent(model, tools=[echo], output_type=list[int], allow_text=allow_text)
+    events = [*agent.stream("x")]
+    added = [event.text for event in events if hasattr(event, "text")]
+    assert len(added) > 9 and all(added)
+    assert any(isinstance(event, sk.PreambleDelta) for event in events) == allow_text

@@ -434,3 +434,23 @@ def test_a_call_is_waited_for_until_its_timeout(
     assert waited == [pytest.approx(waits - 1 + 0.5 * is_async, abs=0.2), 0]
     said = f"within {own} seconds" if call.context.seconds_left == own else "before the timeout of the run"
     assert str(outcome.error) == f"the call did not return {said}"
+
+
+def test_a_sync_tool_does_not_run_in_the_thread_of_the_loop() -> None:
+    threads: dict[str, int] = {}
+
+    def slow(city: str) -> str:
+        threads["sync"] = threading.get_ident()
+        return city
+
+    async def quick(city: str) -> str:
+        threads["async"] = threading.get_ident()
+        return city
+
+    async def main() -> int:
+        model = ScriptedModel([call("slow", city="a"), call("quick", city="a"), "done"])
+        await sk.Agent(model, tools=[slow, quick]).arun("x")
+        return threading.get_ident()
+
+    loop = asyncio.run(main())
+    assert threads["async"] == loop != threads["sync"]
