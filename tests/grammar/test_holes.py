@@ -285,3 +285,10 @@ def test_anchors_at_the_ends_of_a_hole_are_those_of_its_text(pattern: str) -> No
     grammar = sk.Grammar('start: "<" name ">"', holes={"name": sk.Regex(pattern)})
     for text in ("<>", "<a>", "<aa>", "<a a>", "<b>", "a"):
         assert accepts(grammar, text) == (text in ("<a>", "<aa>")), text
+
+
+@pytest.mark.parametrize("option", ["é", "😀", 'a"b', "a\\b", "\u2028", "\x7f", "\\u00e9"])
+def test_options_of_any_characters_are_written_as_they_are(option: str) -> None:
+    grammar = sk.Grammar('start: "<" hole ">"', holes={"hole": sk.Choice([option, "other"])}, value="tree")
+    tree = sk.extract(ScriptedModel([f"<{option}>"]), "x", grammar)
+    assert [child.children[0] for child in tree.children if isinstance(child, Tree)] == [option]

@@ -322,6 +322,7 @@ def test_the_profile_has_the_length_of_the_context() -> None:
     }
     of_texts = ChatStructkit(model=sk.from_function(lambda text: text, context_length=1_000)).profile
     assert of_texts is not None and "max_input_tokens" not in of_texts
+    assert "max_input_tokens" not in (ChatStructkit(model=RandomModel(1)).profile or {"max_input_tokens": 0})
     assert ChatStructkit(model=model, profile={"max_input_tokens": 7}).profile == {"max_input_tokens": 7}
 
 

@@ -184,3 +184,12 @@ def test_text_ends_within_its_tokens() -> None:
     model = ScriptedModel(["é" * 100], BYTES, strict=False)
     result = sk.Agent(model, max_tokens=20, on_limit="answer").run("x")
     assert result.value == "é" * 10 and result.finish_reason == "budget"
+
+
+@pytest.mark.parametrize("name", MARKED)
+def test_the_characters_of_text(name: Any) -> None:
+    """The tab and the line feed are the only control characters."""
+    agent = sk.Agent(RandomModel(1), tools=[count], format=name)
+    for code in (*range(0x24), *range(0x7C, 0xA3), 0x7FF, 0xD7FF, 0xE000, 0x10FFFF):
+        expected = code in (0x09, 0x0A) or 0x20 <= code < 0x7F or code >= 0xA0
+        assert accepts(agent, f"a{chr(code)}b") == expected, hex(code)

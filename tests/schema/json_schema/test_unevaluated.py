@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import combinations, product
 
 import pytest
@@ -51,3 +52,27 @@ def test_keys_of_a_condition_are_evaluated_where_it_holds(then: object, otherwis
     validator, document = Draft202012Validator(schema), read(schema)
     for value in OBJECTS:
         assert holds(document, value) == validator.is_valid(value), value
+
+
+ITEMS = [[*items] for count in range(4) for items in product([1, 2, "x"], repeat=count)]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"allOf": [{"contains": {"const": 1}}, {"contains": {"const": 2}}]},
+        {"anyOf": [{"contains": {"const": 1}}, {"contains": {"const": 2}}]},
+        {"contains": {"const": 1}, "allOf": [{"contains": {"const": 2}, "minContains": 0}]},
+        {"prefixItems": [True], "allOf": [{"contains": {"const": 1}, "prefixItems": [True, {"const": 2}]}]},
+        {"if": {"contains": {"const": 1}}, "then": {"contains": {"const": 2}}},
+        {"contains": {"const": 1}, "$ref": "#/$defs/a", "$defs": {"a": {"contains": {"const": 2}}}},
+    ],
+    ids=json.dumps,
+)
+@pytest.mark.parametrize("rest", [False, {"const": "x"}])
+def test_items_that_any_condition_counts_are_evaluated(schema: dict[str, object], rest: object) -> None:
+    whole = {**schema, "type": "array", "maxItems": 3, "unevaluatedItems": rest}
+    validator, document = Draft202012Validator(whole), read(whole)
+    expected = [validator.is_valid(items) for items in ITEMS]
+    assert [holds(document, items) for items in ITEMS] == expected
+    assert any(expected) and not all(expected)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from structkit.testing.proof.language import _property_names
 from structkit.testing.proof.search import _Drawn
 
 
@@ -21,3 +22,17 @@ def test_numbers_follow_the_bytes_and_are_0_behind_them(count: int) -> None:
 def test_a_coin_is_true_for_the_largest_bytes(probability: float) -> None:
     chosen = [_Drawn(bytes([byte])).coin(probability) for byte in range(256)]
     assert chosen == sorted(chosen) and sum(chosen) == 256 * probability
+
+
+def test_the_names_of_properties_are_found_in_the_order_of_the_schema() -> None:
+    schema = {
+        "properties": {"a": {"properties": {"b": True, 5: {}}}, "c": {"items": {"properties": {"d": {}}}}},
+        "anyOf": [{"properties": {"e": False}}, True, {"additionalProperties": {"properties": {"f": {}}}}],
+        "$defs": {"x": {"properties": {"g": {}}}},
+    }
+    assert _property_names(schema)[:2] == ["a", "c"]
+    assert sorted(_property_names(schema)) == [*"abcdefg"]
+    for count in (499, 500):
+        first = {f"k{number}": {} for number in range(count)}
+        names = _property_names({"properties": first, "anyOf": [{"properties": {"last": {}}}]})
+        assert ("last" in names) == (count < 500)
