@@ -96,3 +96,20 @@ def test_a_model_that_does_not_continue_can_explain_itself_first(chat: bool) -> 
     with pytest.raises(sk.CorrectionsExhausted) as raised:
         sk.generate(continuing, "?", int)
     assert len(raised.value.drafts[0]) < 6_000
+
+
+@pytest.mark.parametrize("before", ["", "[1, "])
+@pytest.mark.parametrize("start", ["", "so: "])
+def test_a_value_is_searched_in_400_bytes_of_prose(before: str, start: str) -> None:
+    """The bytes are counted from the first reading that ends, whatever the pieces."""
+    cursor = sk.compile(list[int], byte_vocabulary()).cursor()
+    for byte in before.encode():
+        cursor.advance(byte)
+    counts = []
+    for size in (1, 7, 5_000):
+        matcher = ReplyMatcher(cursor, before.encode(), len(before.rstrip()), 2_000, continues=True)
+        pieces = [("x" * 5_000)[at : at + size] for at in range(0, 5_000, size)]
+        matcher.feed(start)
+        fed = next(number for number, piece in enumerate(pieces, 1) if matcher.feed(piece))
+        counts.append(fed * size)
+    assert counts[0] + len(start) == 401 and counts[1] == -(-counts[0] // 7) * 7 and counts[2] == 5_000

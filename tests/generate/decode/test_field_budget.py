@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Annotated
 
+import numpy as np
 import pytest
 from pydantic import BaseModel, Field
 
 import structkit as sk
+from structkit.generate.decode.field_budget import FieldBudgets
+from structkit.generate.output.json_reader import JsonReader
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
 from tests.shared import cases
 
@@ -65,3 +69,48 @@ def test_a_json_schema_has_a_keyword_for_the_budget() -> None:
 def test_invalid_budgets_raise(tokens: object, error: type[Exception]) -> None:
     with pytest.raises(error, match="MaxTokens"):
         sk.MaxTokens(tokens)
+
+
+CLOSING = {"string": b'"', "array": b"]", "object": b"}", "number": b",]}) \n", "literal": b""}
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": [1, "x", {"b": 23}, []], "c": tru', '[["ab", 12', '{"k": {"l": {"m": "x', "-4"]
+)
+def test_a_value_at_its_budget_allows_what_closes_it(text: str) -> None:
+    """A string in it is closed first, and a token of its closing bytes alone does not start another item."""
+    extra = [b'"]', b"],", b'"}]', b'"x', b"]]", b", 1", b"}}", b"2]"]
+    vocabulary = sk.Vocabulary([*(bytes([byte]) for byte in range(256)), *extra], eos_token_ids=[300])
+    guide = sk.compile({}, vocabulary, cache=False)
+    data, rng = text.encode(), Random(1)
+    whole = np.full(vocabulary.mask_words, 0xFFFFFFFF, np.uint32)
+    for length in range(1, len(data) + 1):
+        reader = JsonReader()
+        reader.read(data[:length])
+        for exhausted in [None, *reader.open_fields]:
+            path = None if exhausted is None else exhausted.path
+            used = 0 if exhausted is None else length - exhausted.start
+            for limit in (used, used + 1):
+                budgets = FieldBudgets(
+                    guide, lambda at, path=path, limit=limit: limit if at == path else None, JsonReader()
+                )
+                mask = whole.copy()
+                if rng.random() < 0.3:
+                    mask[0x5D >> 5] &= ~np.uint32(1 << (0x5D & 31))  # `]` is forbidden
+                before = mask.copy()
+                budgets.restrict(mask, bytearray(data[:length]), [*data[:length]])
+                inner = reader.open_fields[-1] if reader.open_fields else None
+                if exhausted is None or inner is None or limit != used:
+                    assert (mask == before).all()
+                    continue
+                kind = "string" if inner.kind == "string" else exhausted.kind
+                expected = {
+                    token
+                    for token, each in enumerate(vocabulary.tokens)
+                    if each[:1]
+                    and each[:1] in CLOSING[kind]
+                    and before[token >> 5] >> (token & 31) & 1
+                    and (exhausted is inner or not each.strip(b'"]}'))
+                }
+                found = set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
+                assert found == expected if expected else (mask == before).all()

@@ -265,3 +265,14 @@ def test_only_openai_wants_objects(profile: SchemaProfile, schema: dict[str, obj
     refused = translate(schema, OPENAI_STRICT)
     assert refused.schema is None
     assert refused.unsent[-1].reason == "OpenAI takes only objects"
+
+
+@pytest.mark.parametrize("pattern", [r"^\d$", "a", "^a+?$"])
+def test_other_servers_read_any_pattern(pattern: str) -> None:
+    schema = {"type": "string", "pattern": pattern}
+    every = SchemaProfile(
+        name="every", keywords=frozenset({"type", "properties", "required", "pattern", "minLength"})
+    )
+    for profile in (OPENAI_STRICT, every):
+        assert sent(schema, profile) == schema
+    assert sent({**schema, "minLength": 2}, every) == {**schema, "minLength": 2}

@@ -15,6 +15,7 @@ import structkit as sk
 from structkit.models.capabilities import Capabilities
 from structkit.models.protocols import Message
 from structkit.models.text.function import FunctionModel
+from structkit.models.text.protocol import TextRequest
 from structkit.testing import RandomModel, ScriptedModel
 
 
@@ -395,3 +396,26 @@ def test_a_model_of_pydantic_is_no_reply() -> None:
         sk.ModelError, match=r"a value of the type Person .*\n  return its JSON, as in reply\.model_d"
     ):
         sk.extract(sk.from_function(wrong), "x", Person)
+
+
+class _Plain:
+    """A model of a user, which states no capability."""
+
+    name, timeout, max_calls, lock = "plain", 20.0, 9, None
+    capabilities = Capabilities()
+
+    def __init__(self) -> None:
+        self.prompts: list[object] = []
+
+    def request(self, request: TextRequest) -> Iterator[str]:
+        self.prompts.append(request.prompt)
+        yield "true"
+
+
+def test_a_model_without_a_word_on_messages_reads_a_text() -> None:
+    model = _Plain()
+    assert sk.extract(model, "Is it so?", bool) is True
+    agent = sk.Agent(model, output_type=bool, instructions="Be brief.")
+    assert agent.run("Is it so?").value is True
+    assert all(isinstance(prompt, str) and "Is it so?" in prompt for prompt in model.prompts)
+    assert str(model.prompts[-1]).endswith("\n\nAssistant:")

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
+
 import pytest
 
-from structkit.schema.ir.constructors import array
-from structkit.schema.ir.nodes import Anything, Array, Contains, Integer, Never, String
+from structkit.schema.ir.constructors import array, union
+from structkit.schema.ir.nodes import (
+    Anything,
+    Array,
+    Boolean,
+    Contains,
+    Integer,
+    Never,
+    Null,
+    Object,
+    Property,
+    String,
+)
 
 NEVER = Never("nothing is allowed")
 INTEGER, ANY = Integer(), Anything()
@@ -68,3 +82,14 @@ def test_an_array_ends_before_the_first_item_that_cannot_be() -> None:
     found = array(Array((INTEGER, NEVER, INTEGER), String(), min_items=1, max_items=5))
     assert isinstance(found, Array)
     assert (found.prefix, found.min_items, found.max_items) == ((INTEGER,), 1, 1)
+
+
+def test_the_order_in_which_keys_are_written_is_no_part_of_a_schema() -> None:
+    """Objects with the same values are equal, so a union has each of them once."""
+    plain = Object((Property("a", Null()), Property("b", Null())))
+    for in_order, also_additional in product((True, False), repeat=2):
+        other = Property("a", Null(), in_order=in_order, also_additional=also_additional)
+        same = replace(plain, properties=(other, plain.properties[1]))
+        assert same == plain and hash(same) == hash(plain) and union((plain, same)) == plain
+    for changed in (Property("c", Null()), Property("a", Boolean()), Property("a", Null(), required=False)):
+        assert replace(plain, properties=(changed, plain.properties[1])) != plain
