@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import uuid
 from enum import Enum
+from itertools import product
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -14,7 +15,7 @@ from structkit.schema.ir.nodes import Format
 from structkit.schema.json_schema.parse import parse_schema
 from structkit.schema.markers.json_style import JsonStyle
 from structkit.schema.python.output import OutputType
-from structkit.schema.view.describe import _format, describe
+from structkit.schema.view.describe import _format, _one_line, _range, describe
 from tests.schema.python_types import Color, Expression, Home, Node, Page, Pair, Person, Point, Tick
 
 LIMITED = Annotated[str, Field(min_length=2, max_length=10)]
@@ -278,3 +279,65 @@ def test_the_size_of_bytes_is_described_if_it_is_bounded(
         (key, value) for key, value in (("min_bytes", low), ("max_bytes", high)) if value is not None
     )
     assert _format(Format("python:base64", bounds))[1:] == ([] if size is None else [size])
+
+
+@pytest.mark.parametrize("unit", ["", "key"])
+def test_a_range_names_its_bounds(unit: str) -> None:
+    ends = (None, 0, 1, 2)
+    for low, high in product(ends, ends):
+        found = _range(low, high, unit)
+        if low is None and high is None:
+            assert found is None
+            continue
+        text = (
+            f"at most {high}" if low is None
+            else f"at least {low}" if high is None
+            else f"{low}" if unit and low == high
+            else f"{low} to {high}"
+        )  # fmt: skip
+        last = low if high is None else high
+        assert found == text + (f" {unit}{'s' * (last != 1)}" if unit else "")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "texts"),
+    [
+        ("date-time", {}, ["datetime"]),
+        ("uuid", {"negate": True}, ["string that is no uuid"]),
+        ("python:ip-address", {"version": 4}, ["IPv4 address"]),
+        ("python:ip-network", {}, ["IPv network"]),
+        (
+            "python:timedelta",
+            {"ge": 1_500_000, "lt": 2_000_000},
+            ["duration", "at least 1.5 seconds", "less than 2 seconds"],
+        ),
+        (
+            "python:url",
+            {"schemes": ("a", "b", "c", "d", "e"), "max_length": 1},
+            ["URL", "a:// or b:// or c:// or d://", "at most 1 character"],
+        ),
+        ("python:url", {"min_bytes": 3}, ["URL"]),
+        ("python:bytes", {"min_bytes": 2, "max_bytes": 2, "max_length": 9}, ["string", "2 bytes"]),
+        (
+            "python:decimal",
+            {"max_digits": 3, "decimal_places": 1, "multiple_of": 2},
+            ["decimal", "multiple of 2", "at most 3 digits", "at most 1 decimal place"],
+        ),
+        (
+            "python:date",
+            {"low": "a", "high": "b", "gt": "c", "le": "d"},
+            ["date", "from a", "until b", "more than c", "at most d"],
+        ),
+    ],
+)
+def test_a_format_is_described_with_its_arguments(
+    name: str, arguments: dict[str, Any], texts: list[str]
+) -> None:
+    assert _format(Format(name, tuple(arguments.items()))) == texts
+
+
+def test_a_line_is_cut_at_its_length() -> None:
+    for length in (9, 10, 11, 39, 41, 90):
+        text = "ab cd\n\t" * 20
+        line = " ".join(text[:length].split())
+        assert _one_line(text[:length], 10) == (line if len(line) <= 10 else line[:7].rstrip() + "...")
