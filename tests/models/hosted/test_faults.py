@@ -305,3 +305,59 @@ def test_a_fault_of_the_connection_names_its_cause(cause: Exception | None) -> N
     kind = "APIConnectionError" if cause is None else "OSError"
     found = fault_of(error, Service("OpenAI", "OPENAI_API_KEY", "max_retries=..."), "m", ())
     assert f"the connection to OpenAI failed ({kind}); is the network up" in found.what and found.is_transient
+
+
+def _error(name: str, base: type[Exception], message: str = "no", **attributes: object) -> Exception:
+    error = type(name, (base,), {})(message)
+    for attribute, value in attributes.items():
+        setattr(error, attribute, value)
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "what", "is_transient"),
+    [
+        (
+            _error("APIError", Exception, body={"message": "Oops"}),
+            "S failed while it replied: Oops; try again",
+            True,
+        ),
+        (
+            _error("APIError", Exception, body="Oops"),
+            "S failed while it replied: Oops; try again later",
+            True,
+        ),
+        (_error("APIError", Exception, body={}), "S failed while it replied; try again later", True),
+        (
+            _error("ReadTimeout", OSError),
+            "S did not answer within the timeout of the client (ReadTimeout)",
+            True,
+        ),
+        (TypeError("no"), "the client cannot send the request (TypeError): no; check options=...", False),
+        (
+            _error("JSONDecodeError", ValueError),
+            "the reply is not one of the API of S (JSONDecodeError); is",
+            True,
+        ),
+        (
+            RuntimeError("no"),
+            "the client of S failed (RuntimeError): no; check its settings and version",
+            False,
+        ),
+        (OSError("no"), "the connection to S failed (OSError); is the network up, and", True),
+        (
+            _error("APIConnectionError", Exception),
+            "the connection to S failed (APIConnectionError); is",
+            True,
+        ),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_an_error_of_a_client_is_a_fault(error: Exception, what: str, is_transient: bool) -> None:
+    service = Service("S", "S_KEY", "max_retries=...")
+    fault = fault_of(error, service, "m", ())
+    assert fault.what.startswith(what) and fault.is_transient == is_transient
+    assert fault_of(fault, service, "m", ()) is fault
+    if what.startswith("the connection"):
+        error.__cause__ = KeyError()
+        assert fault_of(error, service, "m", ()).what.startswith("the connection to S failed (KeyError)")
