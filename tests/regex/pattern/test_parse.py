@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from contextlib import nullcontext, suppress
 from itertools import product
 
@@ -351,3 +352,64 @@ def test_anchors_in_lookaheads(inside: str, look: str) -> None:
             assert not holds(of_type, text) or re.fullmatch(pattern, text)
         else:
             assert holds(of_type, text) == bool(re.fullmatch(pattern, text))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "python", "ecma", "shared"),
+    [
+        (
+            r"a\N{COMMA}",
+            None,
+            r"1: the escape `\\N` is not supported",
+            r"1: the escape `\\N` is not supported",
+        ),
+        (r"a\N", r"1: `\\N` needs the name of a character in braces", "1: the escape", "1: the escape"),
+        (r"a\N{NO}", r"1: `\\N` needs the name of a character in braces", "1: the escape", "1: the escape"),
+        (r"a\p{", *[r"1: `\\p` needs the name of a category in braces"] * 3),
+        (r"[a-\d]", "1: a range needs a single character on each side", None, "1: a range needs a single"),
+        (
+            "[a--b]",
+            *["1: the start of this range is greater than its end"] * 2,
+            "2: Rust reads `--` in a class as a ",
+        ),
+        ("[--a]", None, None, "1: engines read `--` in a class differently; escape it"),
+        (r"a\<", None, None, r"1: `\\<` is a word boundary in Rust; write `<` for the character"),
+        ("[a&&b]", None, None, "2: `&` in a class has a special meaning in Rust, and not in `re`; escape it"),
+        ("[[a]", None, None, r"1: `\[` in a class has a special meaning in Rust"),
+        ("[a~~b]", None, None, "2: `~` in a class has a special meaning in Rust"),
+        (
+            "(?x:[ a])",
+            None,
+            "5: Rust ignores this in a class of a verbose pattern",
+            "5: Rust ignores this in a class",
+        ),
+        (r"[\b]", None, None, None),
+        (r"\c1", *[r"0: the escape `\\c` is not supported"] * 3),
+        (r"\x1", *[r"0: `\\x` needs 2 hexadecimal digits"] * 3),
+    ],
+)
+def test_what_engines_read_differently_has_its_column(
+    pattern: str, python: str | None, ecma: str | None, shared: str | None
+) -> None:
+    """Python reads a pattern of its own, ECMA-262 that of a schema, and two engines one that both must read alike."""
+    for message, options in (
+        (python, {"unicode": True}),
+        (ecma, {"unicode": False}),
+        (shared, {"unicode": True, "rust": True}),
+    ):
+        if message is None:
+            parse(pattern, search=False, **options)
+            continue
+        with pytest.raises(PatternError) as error:
+            parse(pattern, search=False, **options)
+        assert re.match(message, f"{error.value.column}: {error.value.message}"), error.value.message
+
+
+@pytest.mark.parametrize("name", ["COMMA", "LATIN SMALL LETTER E WITH ACUTE", "GRINNING FACE", "NULL"])
+def test_a_named_character_is_the_one_of_unicode(name: str) -> None:
+    character = unicodedata.lookup(name)
+    for pattern in (rf"\N{{{name}}}", rf"[\N{{{name}}}]"):
+        node = parse(pattern, search=False, unicode=True)
+        assert holds(node, character) and not holds(node, "N") and not holds(node, character * 2)
+        assert holds(parse(f"{pattern}b", search=False, unicode=True), f"{character}b")
+    assert holds(parse(r"[\b-\n]", search=False, unicode=True), "\t")
