@@ -15,7 +15,7 @@ from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.schema.algebra.intersect import Intersector
 from structkit.schema.algebra.membership import contains_value
 from structkit.schema.ir.definitions import Definitions
-from structkit.schema.ir.nodes import Anything, Combined, Const, Object, Property, Union
+from structkit.schema.ir.nodes import ANY_KEYS, Anything, Combined, Const, Object, Property, Union
 from structkit.schema.ir.path import SchemaPath
 from structkit.schema.json_schema.parse import parse_schema
 from structkit.schema.product.multiply import multiply_out
@@ -77,3 +77,39 @@ def test_what_is_multiplied_out_has_the_objects_of_the_formula(seed: int) -> Non
         assert found == expected, schema
         compared += 1
     assert compared > 3
+
+
+KEYS = "abc"
+BASE = Object(tuple(Property(key, Union((Const("1"), Const("2"))), required=False) for key in KEYS))
+
+
+def _combined(rng: random.Random, depth: int) -> Object | Combined:
+    """Return an object with one more condition, or a number of parts that must hold."""
+    if depth == 0 or rng.random() < 0.2:
+        key = rng.choice(KEYS)
+        value = rng.choice([Anything(), Const("1"), Const("2")])
+        return Object((Property(key, value),), ANY_KEYS)
+    parts = tuple(_combined(rng, depth - 1) for _ in range(rng.randrange(1, 4)))
+    low, high = sorted((rng.randrange(len(parts) + 1), rng.randrange(len(parts) + 1)))
+    return Combined(parts, low, high)
+
+
+def _is_in(value: dict[str, int], node: Object | Combined) -> bool:
+    if isinstance(node, Combined):
+        return node.min_count <= sum(_is_in(value, part) for part in node.parts) <= node.max_count
+    [key] = node.properties
+    return key.name in value and (isinstance(key.value, Anything) or str(value[key.name]) == key.value.text)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_objects_are_in_a_number_of_parts(seed: int) -> None:
+    rng, oracle, compared = random.Random(seed), AutomatonOracle(python=False), set[bool]()
+    for _ in range(8):
+        parts = [_combined(rng, 2) for _ in range(rng.randrange(1, 3))]
+        some = [part if isinstance(part, Combined) else Combined((part,), 1, 1) for part in parts]
+        intersector = Intersector(Definitions(), Limits(), oracle)
+        found = multiply_out(BASE, some, intersector, SchemaPath())
+        expected = [all(_is_in(each, part) for part in some) for each in OBJECTS]
+        assert [contains_value(found, each, oracle) for each in OBJECTS] == expected, some
+        compared |= {*expected}
+    assert compared == {True, False}
