@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import replace
-from itertools import product
+from itertools import product, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from lark.indenter import PythonIndenter
 import structkit as sk
 from structkit.grammar.findings import search
 from structkit.grammar.findings.finding import GrammarFinding
+from structkit.grammar.findings.texts import joined
 from structkit.grammar.read import GrammarSource
 from structkit.grammar.syntax.indenter import read_indenter
 from structkit.grammar.syntax.lark_grammar import LarkOptions
@@ -357,3 +358,10 @@ def test_each_state_that_reads_a_terminal_has_one_sentence() -> None:
         sentences = found.sentences.through(name, 1000)
         assert 0 < len(sentences) <= states
         assert all(name in sentence for sentence in sentences)
+
+
+def test_a_text_has_a_gap_between_two_parts() -> None:
+    for count in range(4):
+        parts, gaps = ["a", "bc", "", "d"][:count], [" ", "", "\n"][: max(count - 1, 0)]
+        expected = "".join(part + gap for part, gap in zip_longest(parts, gaps, fillvalue=""))
+        assert joined(parts, gaps) == expected

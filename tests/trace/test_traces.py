@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +17,8 @@ from pydantic import BaseModel, field_validator
 import structkit as sk
 from structkit.models.protocols import Message
 from structkit.testing import RandomModel, ScriptedModel
-from structkit.trace.picture import text_of
+from structkit.trace.html import draw_html
+from structkit.trace.picture import Note, Picture, Step, TraceSpan, text_of
 
 SECRET = "Zanzibar"
 """A word of prompts."""
@@ -247,3 +249,26 @@ def test_each_reply_is_a_message_of_the_log(caplog: pytest.LogCaptureFixture) ->
     ] * 2
     assert "Ana" not in "".join(messages[:2])
     assert messages[2].endswith("""s: accepted 'Ana", ', refused '"years": 34}'""")
+
+
+def test_the_first_row_of_each_part_of_a_page_is_marked() -> None:
+    notes = (Note("offered", "x"), Note("took", "y"))
+    # What was offered comes first, then what the step read.
+    steps = (
+        Step(title="1", asked=notes, spans=(TraceSpan("accepted", "a"),)),
+        Step(title="2", asked=notes[:1]),
+    )
+    picture = Picture(title="t", prompt="p", steps=steps, spans=(TraceSpan("accepted", "a"),), notes=notes)
+    rows = re.findall(
+        r'<tr( class="first")?><td class="label">([^<]*)</td><td class="label">(\w+)</td>', draw_html(picture)
+    )
+    assert [(bool(first), title, label) for first, title, label in rows] == [
+        (True, "", "prompt"),
+        (True, "1", "offered"),
+        (False, "", "took"),
+        (False, "", "accepted"),
+        (True, "2", "offered"),
+        (True, "", "answer"),
+        (False, "", "offered"),
+        (False, "", "took"),
+    ]
