@@ -162,6 +162,7 @@ NOTHING = {"type": "string", "maxLength": 0, "pattern": "^.$"}
         {"additionalProperties": NOTHING, "properties": {"a": NOTHING}, "minProperties": 1},
         {"additionalProperties": False, "properties": {"a": NOTHING, "b": {}}, "minProperties": 2},
         {"unevaluatedProperties": False, "patternProperties": {"^.$": NOTHING}, "minProperties": 1},
+        {"properties": {"a": {"type": "string", "pattern": "^(?!x)x$"}, "b": {}}, "required": ["a"]},
     ],
 )
 def test_objects_with_too_few_possible_keys_are_unsatisfiable(schema: dict[str, object]) -> None:
