@@ -163,7 +163,7 @@ class _Compilation:
         if guide is None:
             known = self._read(target)
             builder = self._build(known)
-            builder.build_known_callees(0)
+            builder.build_ahead(0)
             guide = Guide(Automaton(builder.tables, self.limits, builder), vocabulary, disk_key=key)
         if cache and isinstance(spec, Grammar):
             remember(spec.source, spec.read_seconds)

@@ -191,6 +191,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
             16,
             "(?s)the grammar common does not define what is imported",
         ),
+        ("start: X\n%import common.NUMER -> X", 1, 8, "(?s)does not define what is imported.*import NUMBER"),
         (
             "%import common.NOPE -> X\nstart: X",
             1,

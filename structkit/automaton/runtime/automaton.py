@@ -115,8 +115,7 @@ class Automaton:
             missing = [rule for rule in rules if rule not in self._states]
             for rule in missing:
                 self.builder.build(rule)
-                self.builder.build_known_callees(rule)
-                self.builder.build_beside(rule)
+                self.builder.build_ahead(rule)
             if missing:
                 self._publish(self.builder.tables)
 

@@ -154,7 +154,12 @@ class LazyBuilder:
         self.tables = self._growing.add(rule, found.dfa, callees, len(self.keys))
         return self.tables
 
-    def build_known_callees(self, rule: int) -> None:
+    def build_ahead(self, rule: int) -> None:
+        """Build rules that a text is likely to enter soon after a built rule, where this takes little time."""
+        self._build_known_callees(rule)
+        self._build_beside(rule)
+
+    def _build_known_callees(self, rule: int) -> None:
         """Build the call-free rules that a built rule calls and whose automata are known, for they are soon entered.
 
         Rules that are added together take little more time than one, and a token that enters them is not delayed.
@@ -167,7 +172,7 @@ class LazyBuilder:
             if dfa is not None and not dfa.callees and dfa.targets.size <= _MAX_KNOWN_TRANSITIONS:
                 self._add(number, trim_rule(dfa), [])
 
-    def build_beside(self, rule: int) -> None:
+    def _build_beside(self, rule: int) -> None:
         """Build simple rules that the first caller of a built rule calls behind it: they are likely entered next.
 
         Rules that are built together take less time than one by one, and fewer tokens are delayed.

@@ -302,7 +302,10 @@ class GrammarErrors:
             return f"declare it for the postlex: `%declare {undefined}`"
         if imported is not None and not close:
             module = next(filter(None, imported.groups()))
-            return f"the grammar {module} does not define what is imported; import another name"
+            asked = re.search(rf"{re.escape(module)}\.(\w+)", imported[0])
+            others = get_close_matches(asked[1], _COMMON, 1) if asked and module == "common" else []
+            name = others[0] if others else "another name"
+            return f"the grammar {module} does not define what is imported; import {name}"
         if close and close[0] in _COMMON and not re.search(rf"(?<!\w){close[0]}(?!\w)", self.text):
             return f"write {close[0]}, and import it: `%import common.{close[0]}`"
         return f"write {close[0]}" if close else "define it"
