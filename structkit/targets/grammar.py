@@ -210,13 +210,12 @@ class Grammar(TextTarget[T_co]):
             SchemaError: A hole is no target.
             LimitExceeded: The grammar is too large.
             OSError: The file cannot be read.
-            TypeError: The text is neither a text nor a path, or the transformer is a class.
+            TypeError: An argument has the wrong type, or the transformer is a class.
         """
         _check_values(syntax, value, uses_lark=bool(value == "tree" or transformer or holes), postlex=postlex)
         _check_transformer(transformer)
         check_type("start", start, (str, type(None)), "the name of one rule, or None")
-        if isinstance(import_paths, (str, os.PathLike)):
-            raise TypeError(f"import_paths must be a list of folders; write [{import_paths!r}]")
+        _check_import_paths(import_paths)
         check_type("g_regex_flags", g_regex_flags, Integral, "flags of re, such as re.IGNORECASE")
         _check_holes(holes)
         path = _path(text)
@@ -384,6 +383,11 @@ def _check_transformer(transformer: object) -> None:
     # An instance of Lark's Interpreter answers for every attribute, its class only for those that it has.
     if transformer is not None and not hasattr(type(transformer), "transform"):
         raise TypeError(f"the transformer must be a lark.Transformer, not {transformer!r:.60}")
+
+
+def _check_import_paths(folders: object) -> None:
+    if isinstance(folders, (str, os.PathLike)):  # the letters of a text would be folders
+        raise TypeError(f"import_paths must be a list of folders; write [{os.fspath(folders)!r}]")
 
 
 def _check_holes(holes: Mapping[str, object]) -> None:

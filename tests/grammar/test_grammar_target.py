@@ -256,7 +256,7 @@ def test_errors_have_a_place(text: str, line: int, column: int, message: str) ->
 
 def test_slips_in_arguments() -> None:
     with pytest.raises(
-        sk.GrammarError, match=r"(?s)a terminal is none; write start: A, and leave out start='A'"
+        sk.GrammarError, match=r"(?s)a terminal cannot be the start; write start: A, and leave out start='A'"
     ):
         sk.Grammar('A: "a"', start="A")
     with pytest.raises(TypeError, match=r"a list of folders; write \['grammars'\]"):

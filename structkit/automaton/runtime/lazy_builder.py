@@ -38,7 +38,7 @@ _MAX_KNOWN, _MAX_KNOWN_TRANSITIONS = 16, 4096
 """Callees of a rule among which known automata are looked for, and the size of those that are added with the rule."""
 
 _MAX_BESIDE, _MAX_NODES_BESIDE, _MAX_STEPS_BESIDE = 16, 64, 20_000
-"""Callees that are built with one that is called before them, their nodes, and the steps after which no more are."""
+"""Callees behind an entered rule that are considered, the nodes of a small one, and the steps that all may take."""
 
 _RULE_NUMBER = re.compile(r"('\d+)?'*$")
 """The end of a name by which the rules of one place differ."""
@@ -160,9 +160,10 @@ class LazyBuilder:
         self._build_beside(rule)
 
     def _build_known_callees(self, rule: int) -> None:
-        """Build the call-free rules that a built rule calls and whose automata are known, for they are soon entered.
+        """Build the call-free rules that a built rule calls and whose automata are known.
 
-        Rules that are added together take little more time than one, and a token that enters them is not delayed.
+        Texts soon enter them. Rules that are added together take little more time than one, and a token that enters
+        them is not delayed.
         """
         for key in self.built[rule].dfa.rules_called[:_MAX_KNOWN]:
             node = self._lowered.get(key) if isinstance(key, str) else None
@@ -173,9 +174,10 @@ class LazyBuilder:
                 self._add(number, trim_rule(dfa), [])
 
     def _build_beside(self, rule: int) -> None:
-        """Build simple rules that the first caller of a built rule calls behind it: they are likely entered next.
+        """Build small rules that the first caller of a built rule calls behind it.
 
-        Rules that are built together take less time than one by one, and fewer tokens are delayed.
+        Texts are likely to enter them next. Rules that are built together take less time than one by one, and fewer
+        tokens are delayed.
         """
         key = self.keys[rule]
         if key is None or not self._lowered:
@@ -272,7 +274,7 @@ class LazyBuilder:
         return written_name(key) if place is None and isinstance(key, str) else place
 
     def _place(self, key: RuleKey | None) -> str | None:
-        """Return the place of a rule: its own, or that of its first caller with one; rules of grammars have none."""
+        """Return the place of a rule: its own, or that of the nearest caller with one; rules of grammars have none."""
         if key is None:
             return "$"
         while key is not None:

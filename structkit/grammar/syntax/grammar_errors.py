@@ -199,7 +199,7 @@ class GrammarErrors:
         names = [name for name in self._names() if not name.isupper()]
         remedy = f"pass start={names[0]!r}, or write {start}: {names[0]}" if names else f"write {start}: ..."
         if start.isupper():
-            remedy = f"a terminal is none; write start: {start}, and leave out start={start!r}"
+            remedy = f"a terminal cannot be the start; write start: {start}, and leave out start={start!r}"
         return self._in(f"the grammar has no rule `{start}`, where texts start; {remedy}", 0)
 
     def _names(self) -> list[str]:
